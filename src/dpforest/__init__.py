@@ -1,0 +1,1 @@
+"""Differentially private tree ensembles with guarantees that hold."""
