@@ -1,1 +1,26 @@
-"""Differentially private tree ensembles with guarantees that hold."""
+"""Differentially private tree ensembles with guarantees that hold.
+
+Estimators are here; what is public about a table is declared with `dpforest.schema`, budgets live in
+`dpforest.privacy`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpforest.forests import DiPriMeForestClassifier, DiPriMeForestRegressor
+
+__version__ = "0.1.0"
+
+__all__ = ["DiPriMeForestClassifier", "DiPriMeForestRegressor", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load estimators on first use: scikit-learn, and pandas with it, take a second to import."""
+    if name in __all__:
+        return getattr(import_module("dpforest.forests"), name)
+    raise AttributeError(f"module 'dpforest' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

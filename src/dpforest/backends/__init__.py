@@ -1,0 +1,8 @@
+"""Count tables of private rows. No noise, no budget, no mechanism: only "how many rows fall where?".
+
+Only `dpforest.curator` may import this room.
+"""
+
+from dpforest.backends.memory import MemoryBackend
+
+__all__ = ["MemoryBackend"]

@@ -1,0 +1,112 @@
+"""Compiled passes over the rows: each fills one integer table, touching every row once.
+
+All are serial and release the interpreter lock; `dpforest.backends.memory` runs them on blocks of rows in
+a thread pool and adds the tables. Rows find their node by walking the released splits from the root, so no
+pass keeps state about rows and the same functions serve chunks read from disk.
+
+Shared arguments: `tree_of_row` holds each row's tree, or is empty when every row is in every tree; `codes`
+holds each row's class (negative: no known label), or is empty when labels do not matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dpforest.structure._kernels import BLOCK, walk
+
+
+@njit(inline="always")
+def _tree_range(tree_of_row, first, last):
+    """Trees to visit with a block of rows: all from `first` to `last`, or one visit, each row in its own tree."""
+    return (first, last) if tree_of_row.size == 0 else (0, 1)
+
+
+@njit(inline="always")
+def _trees_of_block(tree_of_row, begin, size, visit, tree_of):
+    for i in range(size):
+        tree_of[i] = visit if tree_of_row.size == 0 else np.int64(tree_of_row[begin + i])
+
+
+@njit(cache=True, nogil=True)
+def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, begin, end, table):
+    """Add 1 to ``table[tree, node, code]`` for every row from `begin` to `end`."""
+    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    first, last = _tree_range(tree_of_row, 0, table.shape[0])
+    for block in range(begin, end, BLOCK):
+        size = min(BLOCK, end - block)
+        for visit in range(first, last):
+            _trees_of_block(tree_of_row, block, size, visit, tree_of)
+            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+            for i in range(size):
+                code = codes[block + i] if codes.size > 0 else 0
+                if code >= 0:
+                    table[tree_of[i], node_of[i], code] += 1
+
+
+@njit(cache=True, nogil=True)
+def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, begin, end, table):
+    """Add (1, y) to ``table[tree, node]``, y the row's fixed-point target; unknown targets are left out."""
+    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    first, last = _tree_range(tree_of_row, 0, table.shape[0])
+    for block in range(begin, end, BLOCK):
+        size = min(BLOCK, end - block)
+        for visit in range(first, last):
+            _trees_of_block(tree_of_row, block, size, visit, tree_of)
+            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+            for i in range(size):
+                target = levels[block + i]
+                if target >= 0:
+                    table[tree_of[i], node_of[i], 0] += 1
+                    table[tree_of[i], node_of[i], 1] += target
+
+
+@njit(cache=True, nogil=True)
+def cell_counts(
+    cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_tree, begin, end, table
+):
+    """Add 1 to ``table[tree, node, slot, cell, code]`` for every feature asked about in the row's node.
+
+    `table` covers the trees from `first_tree` on; ``asked[tree, node]`` lists the features of a node.
+    """
+    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    n_trees = table.shape[0]
+    first, last = _tree_range(tree_of_row, first_tree, first_tree + n_trees)
+    for block in range(begin, end, BLOCK):
+        size = min(BLOCK, end - block)
+        for visit in range(first, last):
+            _trees_of_block(tree_of_row, block, size, visit, tree_of)
+            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+            for i in range(size):
+                tree, node = tree_of[i], node_of[i]
+                code = codes[block + i] if codes.size > 0 else 0
+                if code < 0 or not first_tree <= tree < first_tree + n_trees:
+                    continue
+                for slot in range(asked.shape[2]):
+                    cell = cells[block + i, asked[tree, node, slot]]
+                    table[tree - first_tree, node, slot, cell, code] += 1
+
+
+@njit(cache=True, nogil=True)
+def cell_moments(
+    cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_tree, begin, end, table
+):
+    """Add (1, y, y squared) to ``table[tree, node, slot, cell]``: the regression twin of `cell_counts`."""
+    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    n_trees = table.shape[0]
+    first, last = _tree_range(tree_of_row, first_tree, first_tree + n_trees)
+    for block in range(begin, end, BLOCK):
+        size = min(BLOCK, end - block)
+        for visit in range(first, last):
+            _trees_of_block(tree_of_row, block, size, visit, tree_of)
+            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+            for i in range(size):
+                tree, node = tree_of[i], node_of[i]
+                target = np.int64(levels[block + i])
+                if target < 0 or not first_tree <= tree < first_tree + n_trees:
+                    continue
+                for slot in range(asked.shape[2]):
+                    cell = cells[block + i, asked[tree, node, slot]]
+                    table[tree - first_tree, node, slot, cell, 0] += 1
+                    table[tree - first_tree, node, slot, cell, 1] += target
+                    table[tree - first_tree, node, slot, cell, 2] += target * target

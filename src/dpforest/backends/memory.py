@@ -1,0 +1,148 @@
+"""Rows held in memory as one matrix of small integers, counted by compiled passes.
+
+`dpforest.curator` owns the only instance. Every method returns exact integer tables that are private: they
+go straight into a mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.structure import FlatTrees
+
+# Tables of one pass stay below this many entries; wider levels take one pass per group of trees.
+MAX_TABLE_ENTRIES = 2**25
+_NO_CODES = np.empty(0, np.int32)
+_EVERY_TREE = np.empty(0, np.uint16)
+
+
+class MemoryBackend:
+    """Count tables over rows in memory.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_rows, n_features), unsigned integers
+        The encoded table.
+    target : ndarray of shape (n_rows,), int32
+        Class codes or fixed-point targets; negative where unknown.
+    n_threads : int
+        Threads for one pass.
+    """
+
+    def __init__(self, cells: NDArray[Any], target: NDArray[np.int32], n_threads: int = 1) -> None:
+        self._cells = cells
+        self._target = target
+        self._tree_of_row = _EVERY_TREE
+        self._n_threads = n_threads
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows (private)."""
+        return int(self._cells.shape[0])
+
+    def assign(self, tree_of_row: NDArray[np.uint16]) -> None:
+        """Put each row in one tree; without this every row is in every tree."""
+        self._tree_of_row = tree_of_row
+
+    def class_counts(self, n_classes: int) -> NDArray[np.int64]:
+        """Rows of each class."""
+        return np.bincount(self._target[self._target >= 0], minlength=n_classes).astype(np.int64)
+
+    def leaf_counts(self, trees: FlatTrees, n_classes: int) -> NDArray[np.int64]:
+        """Rows by (tree, leaf, class)."""
+        from dpforest.backends import _kernels
+
+        shape = (trees.n_trees, trees.n_leaves, n_classes)
+        return self._pass(_kernels.leaf_counts, trees, trees.depth, self._target, (), shape, np.int64)
+
+    def leaf_sums(self, trees: FlatTrees) -> NDArray[np.int64]:
+        """Rows and summed targets by (tree, leaf)."""
+        from dpforest.backends import _kernels
+
+        shape = (trees.n_trees, trees.n_leaves, 2)
+        return self._pass(_kernels.leaf_sums, trees, trees.depth, self._target, (), shape, np.int64)
+
+    def cell_counts(
+        self, trees: FlatTrees, level: int, asked: NDArray[np.int32], n_cells: int, n_classes: int = 0
+    ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Rows by (tree, node, slot, cell, class), a group of trees at a time.
+
+        Parameters
+        ----------
+        trees : FlatTrees
+            The splits above `level`.
+        level : int
+            Level of the nodes.
+        asked : ndarray of shape (n_trees, 2**level, n_slots), int32
+            Features to tabulate in each node.
+        n_cells : int
+            Largest number of cells among them.
+        n_classes : int
+            0 counts every row once, whatever its label.
+
+        Yields
+        ------
+        group : slice
+            Trees covered by the table.
+        table : ndarray of shape (trees in group, 2**level, n_slots, n_cells, max(n_classes, 1)), int32
+        """
+        from dpforest.backends import _kernels
+
+        codes = self._target if n_classes else _NO_CODES
+        shape = (2**level, asked.shape[2], n_cells, max(n_classes, 1))
+        return self._groups(_kernels.cell_counts, trees, level, codes, asked, shape, np.int32)
+
+    def cell_moments(
+        self, trees: FlatTrees, level: int, asked: NDArray[np.int32], n_cells: int
+    ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """Rows, summed targets and summed squares by (tree, node, slot, cell), a group of trees at a time."""
+        from dpforest.backends import _kernels
+
+        shape = (2**level, asked.shape[2], n_cells, 3)
+        return self._groups(_kernels.cell_moments, trees, level, self._target, asked, shape, np.int64)
+
+    def _groups(
+        self,
+        kernel: Callable[..., None],
+        trees: FlatTrees,
+        level: int,
+        codes: NDArray[np.int32],
+        asked: NDArray[np.int32],
+        shape: tuple[int, ...],
+        dtype: type,
+    ) -> Iterator[tuple[slice, NDArray[Any]]]:
+        size = max(1, MAX_TABLE_ENTRIES // int(np.prod(shape)))
+        for first in range(0, trees.n_trees, size):
+            group = slice(first, min(first + size, trees.n_trees))
+            table_shape = (group.stop - group.start, *shape)
+            yield group, self._pass(kernel, trees, level, codes, (asked, first), table_shape, dtype)
+
+    def _pass(
+        self,
+        kernel: Callable[..., None],
+        trees: FlatTrees,
+        level: int,
+        codes: NDArray[np.int32],
+        extra: tuple[Any, ...],
+        shape: tuple[int, ...],
+        dtype: type,
+    ) -> NDArray[Any]:
+        """Run a kernel once over all rows, in one block of rows per thread, and add the tables."""
+
+        def count(begin: int, end: int) -> NDArray[Any]:
+            table = np.zeros(shape, dtype)
+            splits = (trees.feature, trees.threshold, trees.left_sets, level)
+            kernel(self._cells, codes, self._tree_of_row, *splits, *extra, begin, end, table)
+            return table
+
+        if self._n_threads == 1:
+            return count(0, self.n_rows)
+        borders = np.linspace(0, self.n_rows, self._n_threads + 1).astype(int)
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            tables = list(pool.map(count, borders[:-1], borders[1:]))
+        return np.sum(tables, axis=0, dtype=dtype)

@@ -1,0 +1,11 @@
+"""The trusted core: the one owner of private rows and the complete list of questions it answers.
+
+Read `queries.py` to see every look at private rows that this library can take. Each charges the ledger
+first, then counts, then adds noise, and returns only what the mechanism released.
+"""
+
+from dpforest.curator.queries import Curator
+from dpforest.curator.table import PrivateTable
+from dpforest.curator.utilities import Subsets, Utility
+
+__all__ = ["Curator", "PrivateTable", "Subsets", "Utility"]

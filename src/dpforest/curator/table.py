@@ -1,0 +1,54 @@
+"""Private rows behind a wall: encoded once, then reachable only through a curator."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from dpforest.backends import MemoryBackend
+from dpforest.schema import Schema
+
+
+class PrivateTable:
+    """Encoded private rows that cannot be read, printed, copied, counted or pickled.
+
+    Parameters
+    ----------
+    X : data frame or array
+        Features, mapped cell by cell to the schema's public grid.
+    y : array-like
+        Target, mapped to class codes or fixed-point levels.
+    schema : Schema
+        The public description of the table.
+    n_threads : int
+        Threads for encoding and counting.
+
+    Examples
+    --------
+    >>> from dpforest.schema import Schema
+    >>> schema = Schema.from_bounds((0, 1), n_features=2, classes=[0, 1])
+    >>> PrivateTable([[0.1, 0.2], [0.3, 0.4]], [0, 1], schema)
+    PrivateTable(2 features)
+    """
+
+    def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1) -> None:
+        self.schema = schema
+        cells = schema.encode_features(X, n_threads=n_threads)
+        target = schema.encode_target(y)
+        if len(target) != len(cells):
+            raise ValueError("Found input variables with inconsistent numbers of samples: X and y differ.")
+        self.__rows = MemoryBackend(cells, target, n_threads)
+
+    def open(self) -> MemoryBackend:
+        """Hand the rows to the curator, once."""
+        rows = self.__rows
+        del self.__rows
+        return rows
+
+    def __repr__(self) -> str:
+        return f"PrivateTable({self.schema.n_features} features)"
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("Private rows cannot be read; ask a Curator, which charges the budget first.")
+
+    __array__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
+    __reduce_ex__ = __copy__ = __deepcopy__ = _refuse

@@ -1,0 +1,162 @@
+"""What makes a split good, each score beside the range it can move when one row is added or removed.
+
+The exponential mechanism with weights ``base * exp(epsilon * u / W)`` is epsilon-DP whenever adding one row
+moves the scores of all candidates by amounts that lie in one interval of length W. The constants:
+
+============ ======================================= ============= ======================================
+utility      score of a split                        W             why
+============ ======================================= ============= ======================================
+max_operator most common class left + right          1             moves by 0 or +1
+gini         -(n Gini left + n Gini right)           2 (x 1024)    n Gini is the squared error of one-hot
+                                                                   labels: grows by less than 2
+squared_error -(SSE left + SSE right)                R squared     SSE grows by n/(n+1) (y - mean)^2 < R^2
+============ ======================================= ============= ======================================
+
+All scores are exact integers. n Gini and SSE are rational: each child's value is rounded down to a multiple
+of a public unit, which keeps it monotone in the rows and its growth at most W (W is a whole number of
+units). Doubles would not do: the difference of two large rounded sums can jump by far more than W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest import mechanisms
+from dpforest.mechanisms import RandomWords
+from dpforest.schema import Schema
+from dpforest.structure.flat import EVERYTHING_LEFT, FlatTrees
+
+EVERY_ROW = slice(None)
+GINI_UNIT = 1024  # n Gini is rounded down to multiples of 1 / GINI_UNIT
+
+
+class Utility(IntEnum):
+    """Score by which the exponential mechanism compares splits."""
+
+    MAX_OPERATOR = 1
+    GINI = 2
+    SQUARED_ERROR = 3
+
+    def range(self, target_levels: int = 1) -> int:
+        """W in the score's own integer units, for adding or removing one row.
+
+        Examples
+        --------
+        >>> Utility.MAX_OPERATOR.range(), Utility.SQUARED_ERROR.range(target_levels=4096)
+        (1, 16777216)
+        """
+        return {
+            Utility.MAX_OPERATOR: 1,
+            Utility.GINI: 2 * GINI_UNIT,
+            Utility.SQUARED_ERROR: target_levels**2,
+        }[self]
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """The public lists of subsets by which nominal features may be cut.
+
+    Subsets ``first[f]`` to ``first[f] + count[f] - 1`` of `left_sets` belong to feature ``f``; ``first[f]`` is
+    -1 for features that are cut by thresholds.
+    """
+
+    first: NDArray[np.int32]
+    count: NDArray[np.int32]
+    left_sets: NDArray[np.uint8]
+
+    @classmethod
+    def draw(cls, schema: Schema, coins: RandomWords) -> Subsets:
+        """List every subset of a short category list, and random ones (public coins) of a long one."""
+        first = np.full(schema.n_features, -1, np.int32)
+        lists = [np.zeros((1, int(schema.n_cells[schema.nominal].max(initial=1))), np.uint8)]
+        for feature in np.flatnonzero(schema.nominal):
+            first[feature] = sum(map(len, lists))
+            candidates = mechanisms.subset_candidates(int(schema.n_cells[feature]), coins)
+            lists.append(np.pad(candidates, ((0, 0), (0, lists[0].shape[1] - candidates.shape[1]))))
+        left_sets = np.concatenate(lists)
+        count = np.zeros(schema.n_features, np.int32)
+        count[schema.nominal] = [len(subsets) for subsets in lists[1:]]
+        return cls(first, count, left_sets)
+
+    def of(self, feature: int) -> NDArray[np.uint8]:
+        """Subsets of one feature."""
+        start = self.first[feature]
+        return self.left_sets[start : start + self.count[feature]]
+
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+        """Return the three arrays in the order in which kernels take them."""
+        return self.first, self.count, self.left_sets
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The public list of splits that the nodes of a level may choose from.
+
+    Row ``r`` of each array is a node. Candidate ``slot * width + j`` of a node cuts feature
+    ``features[r, slot]``: at threshold ``j`` if it is ordered, by its j-th subset if it is nominal.
+    """
+
+    features: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    members: NDArray[np.uint8]
+    subsets: Subsets
+    width: int
+
+    @classmethod
+    def of_level(
+        cls,
+        trees: FlatTrees,
+        level: int,
+        asked: NDArray[np.int32],
+        n_cells: NDArray[np.int32],
+        subsets: Subsets,
+    ) -> Candidates:
+        """List the splits of the asked features that leave both children a public cell."""
+        low, high, members = trees.boxes(level, asked, n_cells)
+        rows = asked.shape[0] * asked.shape[1]
+        return cls(
+            asked.reshape(rows, -1),
+            low.reshape(rows, -1),
+            high.reshape(rows, -1),
+            members.reshape(rows, asked.shape[2], -1),
+            subsets,
+            int(max(n_cells.max() - 1, subsets.count.max(initial=0), 1)),
+        )
+
+    def base_measure(self, rows: slice = EVERY_ROW) -> NDArray[np.int64]:
+        """Integer weight of every candidate: each feature gets the same total, spread over its cuts."""
+        from dpforest.curator import _kernels
+
+        features = self.features[rows]
+        base = np.zeros((len(features), features.shape[1] * self.width), np.int64)
+        _kernels.base_measure(
+            features, self.low[rows], self.high[rows], self.members[rows], *self.subsets.arrays(),
+            self.width, base,
+        )  # fmt: skip
+        return base
+
+    def scores(self, utility: Utility, rows: slice, table: NDArray[Any]) -> NDArray[np.int64]:
+        """Exact integer scores of all candidates of some nodes, from their private count table."""
+        from dpforest.curator import _kernels
+
+        features = self.features[rows]
+        out = np.zeros((len(features), features.shape[1] * self.width), np.int64)
+        _kernels.scores(
+            table, features, self.low[rows], self.high[rows], *self.subsets.arrays(),
+            self.width, int(utility), GINI_UNIT, out,
+        )  # fmt: skip
+        return out
+
+    def split(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Feature and threshold (or negative subset number) of every node's choice; -1 cuts nothing."""
+        slot, cut = np.divmod(np.maximum(chosen, 0), self.width)
+        feature = self.features[np.arange(len(chosen)), slot]
+        first = self.subsets.first[feature]
+        threshold = np.where(first >= 0, -(first + cut) - 1, cut)
+        return feature, np.where(chosen < 0, EVERYTHING_LEFT, threshold).astype(np.int32)

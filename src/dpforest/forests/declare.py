@@ -1,0 +1,149 @@
+"""Settle what is public about a table before any of its rows is used.
+
+The schema comes from the user, as `schema=` or in the short forms `bounds=`, `classes=`, `target_bounds=`.
+Reading it off private rows is a leak: refused by default, and with ``on_leak="warn"`` done under a warning
+and with the guarantee void.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from dpforest.privacy import PrivacyLeakWarning
+from dpforest.schema import Classes, Range, Schema
+
+_HOW_TO_DECLARE = """{name} needs to know what is public about the table before it may look at rows.
+Declare {missing}, for example:
+
+    from dpforest.schema import Schema, Numeric, Nominal, {target_kind}
+    schema = Schema({{"age": Numeric(18, 100), "ward": Nominal(["A", "B"])}}, target={target_example})
+    {name}(epsilon=1.0, schema=schema)
+
+or, for numeric tables, the short form {short}.
+on_leak="warn" reads the domain off the private rows instead; the guarantee is then void."""
+
+
+def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str]]:
+    """Return the schema and the reasons, if any, why it voids the guarantee.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Carries `schema`, `bounds`, `classes` or `target_bounds`, and `on_leak`.
+    X, y : data
+        Used for column names and their number; for values only with ``on_leak="warn"``.
+    task : {"classification", "regression"}
+        What the target must be.
+    """
+    if estimator.schema is not None:
+        return _check_target(_given_schema(estimator), task, estimator), []
+    bounds, target = estimator.bounds, _given_target(estimator, task)
+    missing = [what for what, given in (("bounds", bounds), ("target", target)) if given is None]
+    if not missing:
+        return _short_form(X, bounds, target), []
+    if estimator.on_leak == "raise":
+        raise ValueError(_how_to_declare(estimator, task, missing))
+    warnings.warn(
+        f"{type(estimator).__name__}: the domain of the table was read off its private rows; "
+        "the guarantee of this model is void. Declare a schema to make it private.",
+        PrivacyLeakWarning,
+        stacklevel=4,
+    )
+    if target is None:
+        target = _derived_target(y, task)
+    schema = _derived_features(X) if bounds is None else _short_form(X, bounds, target)
+    return Schema(schema.features, target), [f"{' and '.join(missing)} derived from the private rows"]
+
+
+def unnamed_as_array(X: Any) -> Any:
+    """Take a data frame whose columns have no text names by position, as scikit-learn does."""
+    columns = getattr(X, "columns", None)
+    if columns is None or all(isinstance(name, str) for name in columns):
+        return X
+    return np.asarray(X)
+
+
+def _given_schema(estimator: Any) -> Schema:
+    short = [n for n in ("bounds", "classes", "target_bounds") if getattr(estimator, n, None) is not None]
+    if short:
+        raise ValueError(f"Give either schema= or {', '.join(short)}, not both.")
+    if isinstance(estimator.schema, Schema):
+        return estimator.schema
+    return Schema.from_dict(estimator.schema)
+
+
+def _check_target(schema: Schema, task: str, estimator: Any) -> Schema:
+    wanted = Classes if task == "classification" else Range
+    if not isinstance(schema.target, wanted):
+        raise ValueError(
+            f"{type(estimator).__name__} needs a schema whose target is {wanted.__name__}(...), "
+            f"not {schema.target!r}."
+        )
+    return schema
+
+
+def _given_target(estimator: Any, task: str) -> Classes | Range | None:
+    if task == "classification":
+        return None if estimator.classes is None else Classes(list(estimator.classes))
+    return None if estimator.target_bounds is None else Range(*estimator.target_bounds)
+
+
+def _short_form(X: Any, bounds: Any, target: Classes | Range) -> Schema:
+    names = list(X.columns) if hasattr(X, "columns") else None
+    n_features = len(names) if names is not None else np.shape(_matrix(X))[1]
+    schema = Schema.from_bounds(bounds, n_features=n_features, names=names)
+    return Schema(schema.features, target)
+
+
+def _how_to_declare(estimator: Any, task: str, missing: list[str]) -> str:
+    classify = task == "classification"
+    return _HOW_TO_DECLARE.format(
+        name=type(estimator).__name__,
+        missing=" and ".join({"bounds": "the features", "target": "the target"}[what] for what in missing),
+        target_kind="Classes" if classify else "Range",
+        target_example='Classes(["home", "died"])' if classify else "Range(0, 500)",
+        short="bounds=(0, 1), classes=[0, 1]" if classify else "bounds=(0, 1), target_bounds=(0, 500)",
+    )
+
+
+def _matrix(X: Any) -> Any:
+    return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+
+
+def _derived_target(y: Any, task: str) -> Classes | Range:
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    if task == "classification":
+        check_classification_targets(y)
+        return Classes(list(np.unique(y)))
+    y = np.asarray(y, np.float64)
+    low, high = (float(y.min()), float(y.max())) if len(y) else (0.0, 1.0)
+    return Range(low, high if high > low else low + max(1.0, abs(low)))
+
+
+def _derived_features(X: Any) -> Schema:
+    if hasattr(X, "columns"):
+        return Schema.from_public_frame(X)
+    matrix = check_array(X, dtype=None, ensure_all_finite=False)
+    if matrix.dtype.kind in "OUS":
+        try:
+            matrix = matrix.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "An array of objects cannot be described from its values; give a data frame or a schema."
+            ) from error
+    finite = np.where(np.isfinite(matrix), matrix, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without a finite value
+        low, high = np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+    low = np.where(np.isnan(low), 0.0, low)
+    high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low)))
+    return Schema.from_bounds((low, high), n_features=matrix.shape[1])

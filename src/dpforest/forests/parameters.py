@@ -1,0 +1,69 @@
+"""Rules for constructor parameters, as data; checked in `fit` and `privacy_plan`, before any row is read."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+from dpforest.privacy import NeighboringRelation
+
+MAX_DEPTH = 15  # complete trees: 2**15 leaves each
+
+Rule = tuple[str, Callable[[Any], bool]]
+
+
+def whole(low: int, high: int | None = None, or_none: bool = False) -> Rule:
+    """Accept whole numbers from `low` to `high`."""
+    text = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high}"
+
+    def accept(value: Any) -> bool:
+        if value is None:
+            return or_none
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            return False
+        return low <= value and (high is None or value <= high)
+
+    return text + (" or None" if or_none else ""), accept
+
+
+def real(low: float, high: float, closed: str = "neither") -> Rule:
+    """Accept real numbers between `low` and `high`; `closed` names the ends that belong to it."""
+    left, right = closed in ("left", "both"), closed in ("right", "both")
+    text = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+
+    def accept(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
+            return False
+        return low < value < high or (left and value == low) or (right and value == high)
+
+    return text, accept
+
+
+def choice(*options: Any) -> Rule:
+    """Accept one of a few values."""
+    return "one of " + ", ".join(map(repr, options)), lambda value: any(value is o or value == o for o in options)
+
+
+COMMON_RULES: dict[str, Rule] = {
+    "n_estimators": whole(1, 65536),
+    "epsilon": real(0, math.inf),
+    "delta": real(0, 1, closed="left"),
+    "max_depth": whole(0, MAX_DEPTH, or_none=True),
+    "on_leak": choice("raise", "warn"),
+    "neighboring": choice(*[r.name.lower() for r in NeighboringRelation]),
+    "max_rows_per_person": whole(1),
+    "n_jobs": whole(-65536, or_none=True),
+    "verbose": whole(0),
+}
+
+
+def check_parameters(estimator: Any, rules: dict[str, Rule]) -> None:
+    """Raise a ValueError that names the parameter, what was given and what is expected."""
+    given = estimator.get_params(deep=False)
+    for name, (expected, accept) in rules.items():
+        if name in given and not accept(given[name]):
+            raise ValueError(
+                f"{type(estimator).__name__}: {name}={given[name]!r} is not valid; expected {expected}."
+            )

@@ -1,0 +1,57 @@
+"""Exact noise and selection: pure functions of integers, a rational rate and random words.
+
+`rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
+Gaussian noise to counts, `selection` draws from finite public lists, `splits` draws thresholds and category
+subsets of tree nodes. Each mechanism has a `..._log_pmf` for tests and audits. No privacy is charged here:
+the caller records epsilon before it calls. numba is imported at the first draw.
+"""
+
+from dpforest.mechanisms.noise import (
+    discrete_gaussian,
+    discrete_gaussian_log_pmf,
+    discrete_gaussian_parameter,
+    discrete_laplace,
+    discrete_laplace_log_pmf,
+    discrete_laplace_variance,
+)
+from dpforest.mechanisms.randomness import RandomWords
+from dpforest.mechanisms.rates import Rate
+from dpforest.mechanisms.selection import (
+    exponential,
+    exponential_log_pmf,
+    permute_and_flip,
+    permute_and_flip_log_pmf,
+)
+from dpforest.mechanisms.splits import (
+    balanced_subset,
+    balanced_subset_log_pmf,
+    quantile,
+    quantile_log_pmf,
+    quantile_range,
+    quantile_utilities,
+    subset_candidates,
+    subset_utilities,
+)
+
+__all__ = [
+    "RandomWords",
+    "Rate",
+    "balanced_subset",
+    "balanced_subset_log_pmf",
+    "discrete_gaussian",
+    "discrete_gaussian_log_pmf",
+    "discrete_gaussian_parameter",
+    "discrete_laplace",
+    "discrete_laplace_log_pmf",
+    "discrete_laplace_variance",
+    "exponential",
+    "exponential_log_pmf",
+    "permute_and_flip",
+    "permute_and_flip_log_pmf",
+    "quantile",
+    "quantile_log_pmf",
+    "quantile_range",
+    "quantile_utilities",
+    "subset_candidates",
+    "subset_utilities",
+]

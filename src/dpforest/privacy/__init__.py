@@ -1,0 +1,48 @@
+"""What is promised, what was planned, what was spent. This room never sees data and imports no other.
+
+The order of reading is the order of use: `relation` (who is a neighbour), `guarantee` (what is promised),
+`composition` and `conversion` (what steps cost together), `plan` (who may spend what), `events` and
+`ledger` (who spent what in one fit), `accountant` with `budget_filter` and `store` (one ceiling over many
+fits). `exact` and `tables` serve them all.
+"""
+
+from dpforest.privacy.accountant import BudgetAccountant
+from dpforest.privacy.composition import (
+    Cost,
+    exponential_epsilon_from_rho,
+    gaussian_variance_from_rho,
+    pure_epsilon_from_rho,
+    row_multiplier,
+)
+from dpforest.privacy.conversion import epsilon_to_rho, rho_to_epsilon
+from dpforest.privacy.errors import BudgetExceededError, BudgetStoreError, PrivacyError, PrivacyLeakWarning
+from dpforest.privacy.events import Event
+from dpforest.privacy.guarantee import PrivacyGuarantee
+from dpforest.privacy.ledger import Ledger
+from dpforest.privacy.plan import ALL_ROWS, BudgetPlan, Pool
+from dpforest.privacy.relation import NeighboringRelation
+from dpforest.privacy.store import BudgetStore, Spend
+
+__all__ = [
+    "ALL_ROWS",
+    "BudgetAccountant",
+    "BudgetExceededError",
+    "BudgetPlan",
+    "BudgetStore",
+    "BudgetStoreError",
+    "Cost",
+    "Event",
+    "Ledger",
+    "NeighboringRelation",
+    "Pool",
+    "PrivacyError",
+    "PrivacyGuarantee",
+    "PrivacyLeakWarning",
+    "Spend",
+    "epsilon_to_rho",
+    "exponential_epsilon_from_rho",
+    "gaussian_variance_from_rho",
+    "pure_epsilon_from_rho",
+    "rho_to_epsilon",
+    "row_multiplier",
+]

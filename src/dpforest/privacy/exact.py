@@ -1,0 +1,194 @@
+"""Exact numbers: how a budget is read from the user, rounded and written as a float.
+
+Budgets are added and compared as `fractions.Fraction`, so ten fits at 0.1 meet a ceiling of 1.0 exactly. A
+float stands for its shortest decimal text, which is what its author typed: 0.1 is 1/10, not the binary
+number nearby. Every rounding here has a direction, chosen by the caller so that the error falls on the safe
+side. Called by every other module of this room.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import TypeAlias
+
+Number: TypeAlias = int | float | Fraction | Decimal
+
+# Enough that the rounding is invisible, few enough that samplers work on machine-sized integers.
+SIGNIFICANT_BITS = 40
+
+
+def read_number(value: object, name: str) -> Fraction:
+    """Read a number exactly; a float is taken by its decimal text.
+
+    Parameters
+    ----------
+    value : int, float, Fraction, Decimal or a numpy scalar
+        What the user gave.
+    name : str
+        The parameter's name, for the error message.
+
+    Examples
+    --------
+    >>> read_number(0.1, "epsilon")
+    Fraction(1, 10)
+    >>> read_number(True, "epsilon")
+    Traceback (most recent call last):
+    TypeError: epsilon must be a number, got bool: write for example epsilon=0.5.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}: write for example {name}=0.5.")
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    try:
+        return Fraction(str(value))
+    except ValueError:
+        raise ValueError(
+            f"{name} must be a finite number, got {value}: write for example {name}=0.5."
+        ) from None
+
+
+def read_epsilon(value: object) -> Fraction:
+    """Read a promised epsilon: finite and positive.
+
+    Examples
+    --------
+    >>> read_epsilon(2.5)
+    Fraction(5, 2)
+    """
+    if isinstance(value, Real | Decimal) and not isinstance(value, Rational) and math.isinf(value):
+        raise ValueError(
+            f"epsilon must be finite, got {value}: an infinite epsilon promises nothing, so ask the "
+            "estimator for its non-private form instead of planning a budget."
+        )
+    epsilon = read_number(value, "epsilon")
+    if epsilon <= 0:
+        raise ValueError(f"epsilon must be positive, got {value}: common choices lie between 0.1 and 10.")
+    return epsilon
+
+
+def read_delta(value: object) -> Fraction:
+    """Read a promised delta: zero for pure privacy, below one otherwise.
+
+    Examples
+    --------
+    >>> read_delta(1e-6)
+    Fraction(1, 1000000)
+    """
+    delta = read_number(value, "delta")
+    if not 0 <= delta < 1:
+        raise ValueError(
+            f"delta must satisfy 0 <= delta < 1, got {value}: use 0 for pure privacy, or far less than one "
+            "over the number of rows, for example 1e-6."
+        )
+    return delta
+
+
+def read_positive_integer(value: object, name: str) -> int:
+    """Read a count that is at least one.
+
+    Examples
+    --------
+    >>> read_positive_integer(3, "max_rows_per_person")
+    3
+    """
+    number = read_number(value, name)
+    if number.denominator != 1 or number < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value}.")
+    return int(number)
+
+
+def floor_to_bits(value: Fraction) -> Fraction:
+    """Round a non-negative number down to about 40 significant bits.
+
+    Examples
+    --------
+    >>> floor_to_bits(Fraction(3, 4))
+    Fraction(3, 4)
+    >>> 0 <= Fraction(1, 3) - floor_to_bits(Fraction(1, 3)) < Fraction(1, 2**40)
+    True
+    """
+    unit = _last_place(value)
+    return math.floor(value / unit) * unit
+
+
+def ceil_to_bits(value: Fraction) -> Fraction:
+    """Round a non-negative number up to about 40 significant bits.
+
+    Examples
+    --------
+    >>> 0 <= ceil_to_bits(Fraction(1, 3)) - Fraction(1, 3) < Fraction(1, 2**40)
+    True
+    """
+    unit = _last_place(value)
+    return math.ceil(value / unit) * unit
+
+
+def floor_sqrt(value: Fraction) -> Fraction:
+    """Square root rounded down to about 40 significant bits, in integers only.
+
+    Examples
+    --------
+    >>> floor_sqrt(Fraction(1, 4))
+    Fraction(1, 2)
+    >>> floor_sqrt(Fraction(2)) ** 2 < 2
+    True
+    """
+    if value < 0:
+        raise ValueError(f"a square root needs a non-negative number, got {value}.")
+    # isqrt(floor(v * 4**k)) / 2**k <= sqrt(v); k leaves at least SIGNIFICANT_BITS bits in the numerator.
+    shift = max(0, SIGNIFICANT_BITS - (_exponent(value) - 1) // 2)
+    return Fraction(math.isqrt(math.floor(value * 4**shift)), 2**shift)
+
+
+def float_at_least(value: Fraction) -> float:
+    """Smallest float whose decimal text is not below the exact value.
+
+    Examples
+    --------
+    >>> float_at_least(Fraction(1, 10))
+    0.1
+    >>> float_at_least(Fraction(1, 3))
+    0.33333333333333337
+    """
+    rounded = float(value)
+    while Fraction(repr(rounded)) < value:
+        rounded = math.nextafter(rounded, math.inf)
+    return rounded
+
+
+def float_at_most(value: Fraction) -> float:
+    """Largest float whose decimal text is not above the exact value.
+
+    Examples
+    --------
+    >>> float_at_most(Fraction(2, 3))
+    0.6666666666666666
+    """
+    rounded = float(value)
+    while Fraction(repr(rounded)) > value:
+        rounded = math.nextafter(rounded, -math.inf)
+    return rounded
+
+
+def short(value: Fraction | float) -> str:
+    """Write a number for people: six significant digits.
+
+    Examples
+    --------
+    >>> short(Fraction(1, 3)), short(Fraction(2))
+    ('0.333333', '2')
+    """
+    return f"{float(value):.6g}"
+
+
+def _last_place(value: Fraction) -> Fraction:
+    """Return the worth of the last of the significant bits, a power of two."""
+    return Fraction(2) ** (_exponent(value) - SIGNIFICANT_BITS)
+
+
+def _exponent(value: Fraction) -> int:
+    """Return k with value < 2**k and value >= 2**(k - 2); 0 for zero."""
+    return value.numerator.bit_length() - value.denominator.bit_length() + 1 if value else 0

@@ -1,0 +1,213 @@
+"""What was spent, look by look.
+
+The curator owns one open ledger per fit and charges it *before* every look; growers, leaves and reports
+only read it. Spending can never exceed the plan: each charge is checked against its pool, and the
+composition of pools is monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from threading import Lock
+from typing import Any
+
+from dpforest.privacy.errors import BudgetExceededError, PrivacyError
+from dpforest.privacy.events import Event
+from dpforest.privacy.exact import Number, read_number, short
+from dpforest.privacy.plan import BudgetPlan
+from dpforest.privacy.tables import data_frame, html_table, text_table
+
+
+class Ledger:
+    """Append-only record of every look at the private rows, held to a plan.
+
+    Nothing removes or edits an event. A copy or an unpickled ledger is frozen: it is a record of what was
+    spent, and charging it would spend the same plan twice.
+
+    Parameters
+    ----------
+    plan : BudgetPlan
+        What may be spent.
+
+    Examples
+    --------
+    >>> plan = BudgetPlan.divide(1.0, 0.0, {"splits": 0.6, "leaves": 0.4})
+    >>> ledger = Ledger(plan)
+    >>> event = ledger.charge("leaves", 1, "discrete Laplace", "count labels")
+    >>> event.cost
+    Fraction(2, 5)
+    >>> ledger.charge("leaves", 0.25, "discrete Laplace", "count again")
+    Traceback (most recent call last):
+    dpforest.privacy.errors.BudgetExceededError: pool 'leaves': requested epsilon 0.1, remaining 0 of 0.4: ...
+    >>> print(ledger)
+    pool    mechanism         purpose       rows      epsilon
+    leaves  discrete Laplace  count labels  all rows      0.4
+    spent epsilon = 0.4 of 1 per row
+    """
+
+    def __init__(self, plan: BudgetPlan) -> None:
+        self._plan = plan
+        self._events: tuple[Event, ...] = ()
+        self._frozen = False
+        self._lock = Lock()
+
+    @property
+    def plan(self) -> BudgetPlan:
+        """What may be spent."""
+        return self._plan
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All looks so far, oldest first."""
+        return self._events
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the ledger is closed for good."""
+        return self._frozen
+
+    def charge(
+        self,
+        pool: str,
+        fraction_of_pool: Number,
+        mechanism: str,
+        purpose: str,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """Pay for one look, before it happens.
+
+        Parameters
+        ----------
+        pool : str
+            The pool that pays; its draws compose in sequence.
+        fraction_of_pool : number
+            How much, as a part of what the pool held at first.
+        mechanism, purpose : str
+            What is about to be run, and what for.
+        parameters : mapping, optional
+            Public details, see `Event`.
+
+        Returns
+        -------
+        Event
+            With the exact cost to run the mechanism at.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the pool does not hold that much any more; nothing is charged then.
+        """
+        holds = self._plan.amount(pool)
+        cost = holds * read_number(fraction_of_pool, "fraction_of_pool")
+        if cost <= 0:
+            raise ValueError(
+                f"a look costs something, got {short(cost)} for pool {pool!r}: no mechanism is free."
+            )
+        event = Event(pool, mechanism, purpose, cost, self._plan.pool(pool).rows, parameters or {})
+        with self._lock:
+            if self._frozen:
+                raise PrivacyError(
+                    "this ledger is closed: looks end when the model is released, fit again instead."
+                )
+            remaining = self.remaining(pool)
+            if cost > remaining:
+                raise BudgetExceededError(
+                    f"pool {pool!r}: requested {self._plan.symbol} {short(cost)}, "
+                    f"remaining {short(remaining)} of {short(holds)}: "
+                    "give the pool a larger share in the plan or look less often."
+                )
+            self._events = (*self._events, event)
+        return event
+
+    def freeze(self) -> None:
+        """Close the ledger for good; it can be read but not charged any more."""
+        with self._lock:
+            self._frozen = True
+
+    def spent(self, pool: str) -> Fraction:
+        """Return what was drawn from a pool, per row.
+
+        Parameters
+        ----------
+        pool : str
+            The pool.
+        """
+        name = self._plan.pool(pool).name
+        return sum((event.cost for event in self._events if event.pool == name), Fraction(0))
+
+    def remaining(self, pool: str) -> Fraction:
+        """Return what a pool still holds, per row.
+
+        Parameters
+        ----------
+        pool : str
+            The pool.
+        """
+        return self._plan.amount(pool) - self.spent(pool)
+
+    def total(self) -> Fraction:
+        """Return what was spent on one row: all-rows looks in sequence, disjoint parts in parallel."""
+        return self._plan.compose({pool.name: self.spent(pool.name) for pool in self._plan.pools})
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dictionary per look, JSON-ready; ``exact`` is the cost as a fraction."""
+        return [
+            {
+                "pool": event.pool,
+                "mechanism": event.mechanism,
+                "purpose": event.purpose,
+                "rows": event.rows,
+                self._plan.symbol: float(event.cost),
+                "exact": str(event.cost),
+                "parameters": dict(event.parameters),
+            }
+            for event in self._events
+        ]
+
+    def to_frame(self) -> Any:
+        """Return the looks as a pandas DataFrame; pandas must be installed."""
+        return data_frame(self.to_dicts(), [*self._header(), "exact", "parameters"])
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._events)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ledger):
+            return NotImplemented
+        return self._plan == other._plan and self._events == other._events
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    def __getstate__(self) -> tuple[BudgetPlan, tuple[Event, ...]]:
+        return self._plan, self._events
+
+    def __setstate__(self, state: tuple[BudgetPlan, tuple[Event, ...]]) -> None:
+        self._plan, self._events = state
+        self._frozen = True
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        symbol, total = self._plan.symbol, self._plan.total
+        return f"<Ledger of {len(self)} looks: {symbol} {short(self.total())} of {short(total)} per row>"
+
+    def __str__(self) -> str:
+        table = text_table(self._header(), self._rows(), frozenset({self._plan.symbol}))
+        return f"{table}\n{self._summary()}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._header(), self._rows(), self._summary())
+
+    def _header(self) -> list[str]:
+        return ["pool", "mechanism", "purpose", "rows", self._plan.symbol]
+
+    def _rows(self) -> list[list[str]]:
+        return [
+            [look.pool, look.mechanism, look.purpose, look.rows, short(look.cost)] for look in self._events
+        ]
+
+    def _summary(self) -> str:
+        return f"spent {self._plan.symbol} = {short(self.total())} of {short(self._plan.total)} per row"

@@ -1,0 +1,162 @@
+"""The written form of a schema: a dictionary, or JSON, with one entry per column.
+
+    {"age": {"type": "integer", "min": 18, "max": 100},
+     "crp": {"type": "numeric", "min": 0, "max": 500, "bins": 1024},
+     "ward": {"type": "categorical", "categories": ["A", "B", "C"]},
+     "pain": {"type": "ordinal", "levels": ["none", "some", "much"]},
+     "target": {"type": "class", "categories": ["died", "home", "moved"]}}
+
+A numeric target is `{"type": "numeric", "min": 0, "max": 10}`, with an optional number of "levels". Reading
+is strict: a key that would be ignored is a declaration that would not hold. `Schema.from_dict`, `from_json`,
+`to_dict` and `to_json` call the functions below.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dpforest.schema.declaration import finite_number, plain_number
+from dpforest.schema.errors import SchemaError
+from dpforest.schema.features import DEFAULT_BINS, Feature, Nominal, Numeric, Ordinal
+from dpforest.schema.target import DEFAULT_LEVELS, Classes, Range, Target
+
+__all__ = ["DEFAULT_TARGET", "parse_document", "read_json", "write_document"]
+
+DEFAULT_TARGET = "target"
+# For each type: the keys it needs and the keys it may have.
+_FEATURE_KEYS = {
+    "numeric": ({"min", "max"}, {"bins"}),
+    "integer": ({"min", "max"}, {"bins"}),
+    "categorical": ({"categories"}, set()),
+    "ordinal": ({"levels"}, set()),
+}
+_TARGET_KEYS = {"class": ({"categories"}, set()), "numeric": ({"min", "max"}, {"levels"})}
+
+
+def read_json(source: str | os.PathLike[str]) -> Any:
+    """Read strict JSON from a file, or from the text itself if it starts with a brace."""
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        text: str | bytes = source
+    else:
+        text = Path(source).read_bytes()
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+    except SchemaError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"the schema is not valid JSON: {error}.") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise SchemaError(f"the schema holds {name}, which is not JSON. Give a finite number.")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise SchemaError(f"the schema names {', '.join(map(repr, repeated))} twice. Remove one of them.")
+    return found
+
+
+def parse_document(document: Any, target: str | None) -> tuple[dict[str, Feature], Target | None]:
+    """Turn a dictionary into features and target, or say which entry is wrong."""
+    if not isinstance(document, Mapping):
+        raise SchemaError(
+            f"a schema is a mapping from column names to entries, got {type(document).__name__}."
+        )
+    if target is not None and target != DEFAULT_TARGET and target not in document:
+        raise SchemaError(f"the schema has no entry {target!r} for the target. Add it, or pass target=None.")
+    features = {name: _parse_feature(name, entry) for name, entry in document.items() if name != target}
+    return features, _parse_target(target, document[target]) if target in document else None
+
+
+def _parse_feature(name: Any, entry: Any) -> Feature:
+    label = f"feature {name!r}"
+    kind = _check_keys(label, entry, _FEATURE_KEYS)
+    try:
+        if kind == "ordinal":
+            return Ordinal(_json_list("levels", entry["levels"]))
+        if kind == "categorical":
+            return Nominal(_json_list("categories", entry["categories"]))
+        bins = entry.get("bins", DEFAULT_BINS)
+        return Numeric(*_json_bounds(entry), integer=kind == "integer", bins=bins)
+    except SchemaError as error:
+        raise SchemaError(f"{label}: {error}") from None
+
+
+def _parse_target(name: Any, entry: Any) -> Target:
+    label = f"target {name!r}"
+    kind = _check_keys(label, entry, _TARGET_KEYS)
+    try:
+        if kind == "class":
+            return Classes(_json_list("categories", entry["categories"]))
+        return Range(*_json_bounds(entry), levels=entry.get("levels", DEFAULT_LEVELS))
+    except SchemaError as error:
+        raise SchemaError(f"{label}: {error}") from None
+
+
+def _check_keys(label: str, entry: Any, kinds: Mapping[str, tuple[set[str], set[str]]]) -> str:
+    if not isinstance(entry, Mapping):
+        raise SchemaError(f"{label} must be a mapping with a 'type', got {type(entry).__name__}.")
+    kind = entry.get("type")
+    if not isinstance(kind, str) or kind not in kinds:
+        hint = " 'class' is for the target: name it with target=..." if kind == "class" else ""
+        raise SchemaError(f"{label} has type {kind!r}; use one of {', '.join(map(repr, kinds))}.{hint}")
+    needed, optional = kinds[kind]
+    missing = needed - set(entry)
+    unknown = set(entry) - needed - optional - {"type"}
+    if missing:
+        raise SchemaError(f"{label} of type {kind!r} lacks {', '.join(map(repr, sorted(missing)))}.")
+    if unknown:
+        allowed = ", ".join(map(repr, sorted(needed | optional)))
+        raise SchemaError(
+            f"{label} of type {kind!r} has unknown keys {', '.join(sorted(map(repr, unknown)))}; "
+            f"it may have {allowed}."
+        )
+    return kind
+
+
+def _json_bounds(entry: Mapping[str, Any]) -> tuple[float, float]:
+    return finite_number("min", entry["min"]), finite_number("max", entry["max"])
+
+
+def _json_list(key: str, values: Any) -> list[Any]:
+    if not isinstance(values, list | tuple):
+        raise SchemaError(
+            f"{key} must be a list, got {type(values).__name__}. Give a list such as ['a', 'b']."
+        )
+    return list(values)
+
+
+def write_document(
+    features: Mapping[str, Feature], target: Target | None, name: str
+) -> dict[str, dict[str, Any]]:
+    """Turn features and target into a dictionary that `parse_document` reads back."""
+    document = {feature_name: _write_feature(feature) for feature_name, feature in features.items()}
+    if target is not None:
+        if name in document:
+            raise SchemaError(f"a feature is already named {name!r}. Pass another target=... name.")
+        document[name] = _write_target(target)
+    return document
+
+
+def _write_feature(feature: Feature) -> dict[str, Any]:
+    if isinstance(feature, Nominal):
+        return {"type": "categorical", "categories": list(feature.categories)}
+    if isinstance(feature, Ordinal):
+        return {"type": "ordinal", "levels": list(feature.levels)}
+    bounds = {"min": plain_number(feature.low), "max": plain_number(feature.high)}
+    bins = {"bins": feature.bins} if feature.bins != DEFAULT_BINS else {}
+    return {"type": "integer" if feature.integer else "numeric", **bounds, **bins}
+
+
+def _write_target(target: Target) -> dict[str, Any]:
+    if isinstance(target, Classes):
+        return {"type": "class", "categories": list(target.labels)}
+    bounds = {"min": plain_number(target.low), "max": plain_number(target.high)}
+    levels = {"levels": target.levels} if target.levels != DEFAULT_LEVELS else {}
+    return {"type": "numeric", **bounds, **levels}

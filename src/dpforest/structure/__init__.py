@@ -1,0 +1,9 @@
+"""What a fitted or growing forest looks like: flat arrays of public or released splits.
+
+`trees` writes these arrays, `backends` route private rows through them, `trees.prediction` routes new
+rows through them. Nothing here has seen a row.
+"""
+
+from dpforest.structure.flat import FlatTrees
+
+__all__ = ["FlatTrees"]

@@ -1,0 +1,45 @@
+"""Send new rows through finished trees. Post-processing: costs nothing."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.structure import FlatTrees
+
+
+def sum_leaf_values(
+    trees: FlatTrees, values: NDArray[np.float64], cells: NDArray[Any], n_threads: int = 1
+) -> NDArray[np.float64]:
+    """Sum over trees of the values of the leaf that each row falls in.
+
+    Parameters
+    ----------
+    trees : FlatTrees
+        Finished trees.
+    values : ndarray of shape (n_trees, n_leaves, n_outputs)
+        Released or post-processed leaf values.
+    cells : ndarray of shape (n_rows, n_features)
+        Rows encoded by the schema.
+    n_threads : int
+        Threads to use.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs)
+    """
+    from dpforest.trees import _kernels
+
+    out = np.zeros((len(cells), values.shape[2]))
+    splits = (trees.feature, trees.threshold, trees.left_sets, trees.depth)
+    borders = np.linspace(0, len(cells), n_threads + 1).astype(int)
+
+    def run(begin: int, end: int) -> None:
+        _kernels.sum_leaf_values(cells, *splits, values, begin, end, out)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(run, borders[:-1], borders[1:]))
+    return out

@@ -1,0 +1,182 @@
+"""What the curator releases follows exactly the distribution of the charged mechanism.
+
+One call with thousands of trees that all hold all rows gives thousands of independent answers of the same
+mechanism, so every query is compared with its `log_pmf` in one go.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from dpforest import mechanisms
+from dpforest.backends import MemoryBackend
+from dpforest.curator import Utility
+from dpforest.curator.utilities import Candidates
+from dpforest.mechanisms import Rate
+from dpforest.structure import FlatTrees
+from tests.curator.conftest import CLASSES, TARGET, rows_of
+from tests.neighbours import neighbours
+
+DRAWS = 60_000
+RECORDS = [(0.1, "a", 0), (0.1, "b", 1), (0.6, "b", 1), (0.9, "c", 2), (None, "a", 2), (0.9, "zzz", 0)]
+
+
+def assert_follows(chosen, log_pmf):
+    """Chi-square with every cell pooled to 1000 expected draws; false alarms below 1e-6."""
+    expected = np.exp(log_pmf) * len(chosen)
+    observed = np.bincount(chosen, minlength=len(expected))
+    assert (observed[expected == 0] == 0).all()
+    order = np.argsort(expected)
+    pooled, total = [], np.zeros(2)
+    for i in order:
+        total += expected[i], observed[i]
+        if total[0] >= 1000:
+            pooled.append(total)
+            total = np.zeros(2)
+    pooled[-1] = pooled[-1] + total
+    wanted, seen = np.array(pooled).T
+    assert len(wanted) > 1
+    assert chisquare(seen, wanted * seen.sum() / wanted.sum()).pvalue > 1e-6
+
+
+def one_level(curator, features):
+    trees = FlatTrees.unsplit(DRAWS, 1, curator.subsets.left_sets)
+    return trees, np.broadcast_to(np.array(features, np.int32), (DRAWS, 1, len(features)))
+
+
+@pytest.mark.parametrize("feature", [0, 1], ids=["thresholds", "subsets"])
+def test_medians_follow_the_exponential_mechanism(open_curator, feature):
+    epsilon = Fraction(1, 2)
+    with open_curator(RECORDS, epsilon=epsilon * DRAWS) as curator:
+        trees, features = one_level(curator, [feature])
+        cut = curator.medians("everything", trees, 0, features[..., 0].copy(), Fraction(1))[:, 0]
+        sets = curator.subsets
+    counts = np.bincount(CLASSES.encode_features(rows_of(RECORDS)[0])[:, feature], minlength=6)[None]
+    if feature == 0:
+        assert_follows(cut, mechanisms.quantile_log_pmf(counts, [0], [5], epsilon)[0])
+    else:
+        members = np.array([[1, 1, 1, 1, 1]], np.uint8)
+        expected = mechanisms.balanced_subset_log_pmf(counts[:, :5], members, sets.of(1)[:, :5], epsilon)
+        assert_follows(-cut - 1 - sets.first[1], expected[0])
+
+
+@pytest.mark.parametrize("utility", Utility)
+def test_splits_follow_the_exponential_mechanism(open_curator, utility):
+    schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
+    records = [(x, c, y / 2) for x, c, y in RECORDS] if schema is TARGET else RECORDS
+    epsilon = Fraction(2)
+    with open_curator(records, schema, epsilon=epsilon * DRAWS) as curator:
+        trees, features = one_level(curator, [0, 1])
+        feature, cut = curator.splits("everything", trees, 0, features.copy(), utility, Fraction(1))
+        sets = curator.subsets
+    log_pmf, width = split_log_pmf(records, schema, utility, epsilon, sets)
+    index = np.where(feature == 1, width - cut - 1 - sets.first[1], cut)[:, 0]
+    assert_follows(index, log_pmf)
+
+
+def split_log_pmf(records, schema, utility, epsilon, sets):
+    """Exact distribution of one joint choice at the root."""
+    X, y = rows_of(records)
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y))
+    root, asked = FlatTrees.unsplit(1, 1, sets.left_sets), np.array([[[0, 1]]], np.int32)
+    candidates = Candidates.of_level(root, 0, asked, schema.n_cells, sets)
+    if utility is Utility.SQUARED_ERROR:
+        _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
+    else:
+        _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), 3))
+    scores = candidates.scores(utility, slice(0, 1), table[0])
+    rate = Rate.floor(epsilon / utility.range(getattr(schema.target, "levels", 1)))
+    return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width
+
+
+@pytest.mark.parametrize("utility", Utility)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
+def test_joint_splits_keep_their_epsilon_over_all_small_tables(open_curator, utility, epsilon):
+    schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
+    domain = [(x, c, y) for x in (0.1, 0.9) for c in "ab" for y in (0, 1)]
+    with open_curator([]) as curator:
+        sets = curator.subsets
+    worst, known = 0.0, {}
+
+    def log_pmf(records):
+        key = tuple(sorted(records))
+        if key not in known:
+            known[key] = split_log_pmf(records, schema, utility, epsilon, sets)[0]
+        return known[key]
+
+    for before, after in neighbours(domain, 4):
+        a, b = log_pmf(before), log_pmf(after)
+        possible = np.isfinite(a)
+        assert (possible == np.isfinite(b)).all()
+        worst = max(worst, np.abs(a[possible] - b[possible]).max())
+    assert worst <= float(epsilon) + 1e-9
+    tight = [(0.1, "a", 0)] * 400
+    tight += [(0.9, "a", 1)] * 400 if utility is Utility.MAX_OPERATOR else []
+    extra = (0.1, "a", 1) if utility is not Utility.MAX_OPERATOR else (0.9, "a", 1)
+    a, b = log_pmf(tight), log_pmf([*tight, extra])
+    worst = max(worst, np.abs(a[np.isfinite(a)] - b[np.isfinite(b)]).max())
+    assert worst >= 0.5 * float(epsilon), f"{worst} of {epsilon}: noise is twice what it need be"
+
+
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)], ids=["pure", "zcdp"])
+def test_leaf_histograms_carry_the_charged_noise(open_curator, delta):
+    with open_curator(RECORDS, epsilon=2000, delta=delta) as curator:
+        trees = FlatTrees.unsplit(20_000, 0)
+        noisy = curator.leaf_histograms("everything", trees)
+        per_tree = curator.ledger.plan.total / 20_000
+        (event,) = curator.ledger
+    noise = noisy[:, 0] - np.array([2, 2, 2])
+    support = np.arange(-200, 201)
+    if delta:
+        variance = 1 / (2 * per_tree)
+        log_pmf = mechanisms.discrete_gaussian_log_pmf(support, variance)
+    else:
+        log_pmf = mechanisms.discrete_laplace_log_pmf(support, Rate.floor(per_tree))
+    inside = noise[np.abs(noise) <= 200]
+    assert_follows(inside + 200, log_pmf - np.logaddexp.reduce(log_pmf))
+    assert noise.std() == pytest.approx(event.parameters["noise_sd"], rel=0.05)
+
+
+def test_soft_histograms_release_both_sums(open_curator):
+    records = [(0.1, "a", 0.25), (0.1, "a", 1.0), (0.1, "a", np.nan), (0.1, "a", 99)]
+    with open_curator(records, TARGET, epsilon=10**7) as curator:
+        sums = curator.leaf_soft_histograms("everything", FlatTrees.unsplit(1, 0))
+    np.testing.assert_array_equal(sums, [[[2 + 8 + 8, 6 + 0 + 0]]])  # the unknown target is left out
+
+
+def test_labels_follow_permute_and_flip(open_curator):
+    epsilon = Fraction(1, 2)
+    with open_curator([*RECORDS, (0.1, "a", 1)], epsilon=epsilon * DRAWS) as curator:
+        labels = curator.leaf_labels("everything", FlatTrees.unsplit(DRAWS, 0))[:, 0]
+    assert_follows(labels, mechanisms.permute_and_flip_log_pmf([[2, 3, 2]], Rate.floor(epsilon))[0])
+
+
+def test_counts_are_noisy_and_charged(open_curator):
+    with open_curator(RECORDS, epsilon=200) as curator:
+        assert curator.row_count("everything", Fraction(1, 2)) == 6
+        np.testing.assert_array_equal(curator.class_counts("everything", Fraction(1, 2)), [2, 2, 2])
+        assert curator.ledger.total() == 200
+
+
+def test_rows_are_scattered_uniformly_and_independently_of_order(open_curator):
+    with open_curator(RECORDS * 5000, epsilon=10**6) as curator:
+        curator.scatter_rows(7)
+        counts = curator.leaf_histograms("everything", FlatTrees.unsplit(7, 0)).sum(axis=(1, 2))
+        assert curator.ledger.events[0].parameters["trees_per_row"] == 1
+    assert counts.sum() == 30_000
+    assert chisquare(counts).pvalue > 1e-6
+
+
+def test_a_noiseless_curator_takes_the_best_cut(open_curator):
+    records = [(0.1, "a", 0)] * 3 + [(0.9, "a", 1)] * 3
+    with open_curator(records, noiseless=True) as curator:
+        trees = FlatTrees.unsplit(50, 1, curator.subsets.left_sets)
+        asked = np.zeros((50, 1, 1), np.int32)
+        _, cut = curator.splits("everything", trees, 0, asked, Utility.GINI, Fraction(1, 2))
+        assert set(cut.ravel()) <= {0, 1, 2}
+        assert len(set(cut.ravel())) > 1  # ties are broken at random
+        np.testing.assert_array_equal(
+            curator.leaf_histograms("everything", FlatTrees.unsplit(1, 0), Fraction(1, 2)), [[[3, 3, 0]]]
+        )

@@ -1,0 +1,114 @@
+"""Every utility moves by at most its declared range W, exactly, when one record is added."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpforest.backends import MemoryBackend
+from dpforest.curator import Subsets, Utility
+from dpforest.curator.utilities import GINI_UNIT, Candidates
+from dpforest.mechanisms import RandomWords
+from dpforest.structure import FlatTrees
+from tests.curator.conftest import CLASSES, TARGET, rows_of
+
+RECORDS = [(x, letter, y) for x in (0.1, 0.6, None) for letter in "ab?" for y in (0, 1, 2)]
+SUBSETS = Subsets.draw(CLASSES, RandomWords.seeded(0))
+ASKED = np.array([[[0, 1]]], np.int32)
+ROOT = FlatTrees.unsplit(1, 1, SUBSETS.left_sets)
+CANDIDATES = Candidates.of_level(ROOT, 0, ASKED, CLASSES.n_cells, SUBSETS)
+IS_CUT = CANDIDATES.base_measure()[0] > 0
+
+
+def scores(records, utility):
+    schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
+    X, y = rows_of(records)
+    y = y / 2 if schema is TARGET else y
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y))
+    if utility is Utility.SQUARED_ERROR:
+        tables = rows.cell_moments(ROOT, 0, ASKED, int(schema.n_cells.max()))
+    else:
+        tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), 3)
+    _, table = next(tables)
+    return CANDIDATES.scores(utility, slice(0, 1), table[0])[0][IS_CUT]
+
+
+def plain_scores(records, utility):
+    """The same from first principles, in floats, for each candidate cut."""
+
+    def impurity(ys):
+        if not ys:
+            return 0.0
+        if utility is Utility.MAX_OPERATOR:
+            return -max(ys.count(k) for k in range(3))
+        if utility is Utility.GINI:
+            return GINI_UNIT * (len(ys) - sum(ys.count(k) ** 2 for k in range(3)) / len(ys))
+        levels = np.array(ys) * 4.0  # y / 2 on a scale of 8 levels
+        return float(((levels - levels.mean()) ** 2).sum())
+
+    X, _ = rows_of(records)
+    cells = CLASSES.encode_features(X)
+    out = []
+    for cut in range(CLASSES.n_cells[0] - 1):
+        out.append([cells[i, 0] <= cut for i in range(len(records))])
+    for left in SUBSETS.of(1):
+        out.append([bool(left[cells[i, 1]]) for i in range(len(records))])
+    ys = [y for _, _, y in records]
+    return np.array(
+        [
+            -impurity([y for y, go in zip(ys, left, strict=True) if go])
+            - impurity([y for y, go in zip(ys, left, strict=True) if not go])
+            for left in out
+        ]
+    )
+
+
+many = st.lists(st.sampled_from(RECORDS), max_size=30)
+
+
+@pytest.mark.parametrize("utility", Utility)
+@given(records=many)
+def test_scores_are_the_rounded_true_values(utility, records):
+    got, expected = scores(records, utility), plain_scores(records, utility)
+    # each child's impurity is rounded down to a whole unit, so scores are at most 2 units above
+    assert ((got - expected > -1e-6) & (got - expected < 2)).all()
+
+
+@pytest.mark.parametrize("utility", Utility)
+@given(records=many, extra=st.sampled_from(RECORDS))
+def test_one_more_record_moves_all_scores_within_the_range(utility, records, extra):
+    change = scores([*records, extra], utility) - scores(records, utility)
+    assert change.max() - change.min() <= utility.range(TARGET.target.levels)
+    sign = 1 if utility is Utility.MAX_OPERATOR else -1
+    assert (sign * change >= 0).all(), "a monotone utility moved against its direction"
+
+
+@pytest.mark.parametrize("utility", Utility)
+def test_the_range_is_not_wasteful(utility):
+    """Some record moves the scores by nearly W, so a smaller W would be wrong."""
+    before = [(0.1, "a", 0)] * 60
+    change = scores([*before, (0.1, "a", 2)], utility) - scores(before, utility)
+    if utility is Utility.MAX_OPERATOR:
+        change = scores([*before, (0.6, "a", 2)], utility) - scores(before, utility)
+        assert change.max() - change.min() == 1
+    else:
+        assert abs(change).max() >= 0.9 * utility.range(TARGET.target.levels)
+
+
+def test_squared_error_does_not_overflow_on_large_tables():
+    """10 million rows at the top level: sums near 2**36, squares beyond 2**63 in between."""
+    from dpforest.curator import _kernels
+
+    n, y = 10_000_000, 4096
+    table = np.zeros((1, 1, 6, 3), np.int64)
+    table[0, 0, 0] = [n, n * y, n * y * y]
+    table[0, 0, 5] = [n, 0, 0]
+    out = np.zeros((1, 5), np.int64)
+    asked, low, high = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32), np.full((1, 1), 5, np.int32)
+    nothing = np.zeros((1, 1), np.uint8)
+    first, count = np.array([-1], np.int32), np.array([0], np.int32)
+    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, out)
+    assert (out == 0).all()
+    table[0, 0, 0], table[0, 0, 5] = [2 * n, n * y, n * y * y], [0, 0, 0]
+    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, out)
+    assert (out == -n * y * y // 2).all()

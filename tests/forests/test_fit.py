@@ -1,0 +1,142 @@
+"""From a declared schema to a released forest: what a data scientist sees."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from dpforest import DiPriMeForestClassifier, DiPriMeForestRegressor
+from dpforest.privacy import NeighboringRelation, PrivacyLeakWarning
+from dpforest.schema import Classes, Schema
+from tests.forests.conftest import FEATURES, fit
+
+
+def test_it_learns(model, patients):
+    X, label, target = patients
+    fit(model, patients, epsilon=5.0)
+    if hasattr(model, "classes_"):
+        assert model.score(X, label) > 0.75
+        probabilities = model.predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X))
+    else:
+        assert model.score(X, target) > 0.4
+
+
+def test_the_guarantee_and_the_ledger_tell_what_was_spent(model, patients):
+    fit(model, patients, epsilon=0.7)
+    guarantee = model.guarantee_
+    assert (guarantee.epsilon, guarantee.delta, guarantee.status) == (0.7, 0.0, "proven")
+    assert guarantee.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+    assert model.ledger_.total() == model.privacy_plan().total
+    purposes = [event.purpose for event in model.ledger_]
+    assert purposes[0] == "number of rows"
+    assert purposes[-1].startswith("leaf")
+    assert set(model.noise_scales_) == set(purposes)
+    assert len(model.ledger_.to_frame()) == len(purposes) == 2 + model.trees_.depth
+
+
+def test_positive_delta_uses_gaussian_noise_within_the_promise(model, patients):
+    fit(model, patients, epsilon=1.0, delta=1e-6)
+    assert (model.guarantee_.epsilon, model.guarantee_.delta) == (1.0, 1e-6)
+    assert model.ledger_.events[-1].mechanism == "discrete Gaussian"
+    assert model.ledger_.total() <= model.privacy_plan().total
+
+
+@pytest.mark.parametrize(("changes", "factor"), [({"neighboring": "replace_one"}, 2), ({"max_rows_per_person": 3}, 3)])
+def test_stronger_units_pay_with_noise(model, patients, changes, factor):
+    scale = fit(clone(model), patients, max_depth=3).noise_scales_
+    stronger = fit(clone(model), patients, max_depth=3, **changes)
+    leaf = list(scale)[-1]
+    assert stronger.noise_scales_[leaf]["noise_sd"] == pytest.approx(factor * scale[leaf]["noise_sd"], rel=0.1)
+    assert stronger.guarantee_.status == "proven"
+
+
+def test_a_seed_repeats_everything_and_voids_the_guarantee(model, patients):
+    with pytest.warns(PrivacyLeakWarning, match="testing only"):
+        first = fit(clone(model), patients, random_state=3)
+    with pytest.warns(PrivacyLeakWarning):
+        second = fit(clone(model), patients, random_state=3)
+    np.testing.assert_array_equal(first.leaf_statistics_, second.leaf_statistics_)
+    assert first.guarantee_.status == "void"
+    assert not np.array_equal(fit(clone(model), patients).leaf_statistics_, first.leaf_statistics_)
+
+
+def test_frames_arrays_and_column_order_give_the_same_model(model, patients):
+    X, label, target = patients
+    y = label if hasattr(model, "classes") else target
+    kinds = [X, X[["ward", "crp", "age"]], pl.from_pandas(X), X.to_numpy(), X.to_numpy().tolist()]
+    released = []
+    for table in kinds:
+        with pytest.warns(PrivacyLeakWarning):
+            fitted = clone(model).set_params(random_state=0, n_jobs=2).fit(table, y)
+        released.append(fitted.leaf_statistics_)
+        if isinstance(table, pd.DataFrame | pl.DataFrame):
+            shuffled = table[["crp", "age", "ward"]]
+            np.testing.assert_array_equal(fitted.predict(shuffled), fitted.predict(table))
+    for other in released[1:]:
+        np.testing.assert_array_equal(released[0], other)
+
+
+def test_short_forms(patients):
+    X = np.random.default_rng(0).random((500, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    arrays = ([0, 0], [1, 2])
+    for bounds in [(0, 1), arrays]:
+        assert DiPriMeForestClassifier(bounds=bounds, classes=[0, 1]).fit(X, y).guarantee_.is_proven
+    regressor = DiPriMeForestRegressor(bounds=(0, 1), target_bounds=(0, 1)).fit(X, X[:, 0])
+    assert regressor.guarantee_.is_proven
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    model = DiPriMeForestClassifier(bounds=(0, 1), classes=[0, 1]).fit(frame, y)
+    assert model.schema_.names == ("u", "v") or list(model.schema_.names) == ["u", "v"]
+
+
+def test_a_schema_may_be_a_plain_dict(patients):
+    X, label, _ = patients
+    schema = Schema(FEATURES, Classes(["home", "died"])).to_dict()
+    assert DiPriMeForestClassifier(schema=schema).fit(X, label).guarantee_.is_proven
+
+
+def test_unsorted_classes_are_safe(patients):
+    X, label, _ = patients
+    schema = Schema(FEATURES, Classes(["home", "died"]))
+    model = DiPriMeForestClassifier(schema=schema, epsilon=20.0).fit(X, label)
+    assert model.classes_.tolist() == ["died", "home"]
+    assert model.score(X, label) > 0.75
+
+
+def test_max_depth_is_obeyed(model, patients):
+    for depth in (0, 1, 4):
+        fitted = fit(clone(model), patients, max_depth=depth)
+        assert fitted.trees_.depth == depth
+        assert "number of rows" not in fitted.noise_scales_
+        assert len(fitted.predict(patients[0])) == 3000
+
+
+def test_a_model_survives_pickling(model, patients):
+    fit(model, patients)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(patients[0]), model.predict(patients[0]))
+    assert again.guarantee_ == model.guarantee_
+    assert again.ledger_ == model.ledger_
+
+
+def test_html_shows_the_promise(model, patients):
+    assert "proven" not in model._repr_html_()
+    fit(model, patients)
+    html = model._repr_html_()
+    assert "epsilon" in html
+    assert "proven" in html
+
+
+def test_progress_follows_the_plan_not_the_data(model, patients, capsys):
+    X, label, target = patients
+    y = label if hasattr(model, "classes") else target
+    clone(model).set_params(verbose=1, max_depth=3).fit(X, y)
+    whole = capsys.readouterr().err
+    clone(model).set_params(verbose=1, max_depth=3).fit(X.head(1), y[:1])
+    assert capsys.readouterr().err == whole
+    assert whole.count("private medians") == 3

@@ -1,0 +1,69 @@
+"""scikit-learn's common checks, and a budget that survives scikit-learn's copies and processes."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dpforest import DiPriMeForestClassifier, DiPriMeForestRegressor
+from dpforest.privacy import BudgetAccountant, BudgetExceededError
+
+# The checks fit without declaring anything, hence on_leak="warn"; the budget is large enough to learn by.
+CHECKED = [
+    DiPriMeForestClassifier(on_leak="warn", epsilon=100.0),
+    DiPriMeForestRegressor(n_estimators=1, on_leak="warn", epsilon=1000.0, max_depth=7),
+]
+EXPECTED_FAILURES: dict[str, str] = {}
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+def test_common_checks(estimator, check):
+    check(estimator)
+
+
+X = np.random.default_rng(0).random((300, 3))
+Y = (X[:, 0] > 0.5).astype(int)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_cross_validation_is_refused_at_the_fourth_fit(n_jobs):
+    accountant = BudgetAccountant(epsilon=3.0)
+    model = DiPriMeForestClassifier(epsilon=1.0, bounds=(0, 1), classes=[0, 1], accountant=accountant)
+    with pytest.raises(BudgetExceededError, match="requested"):
+        cross_val_score(model, X, Y, cv=5, n_jobs=n_jobs, error_score="raise")
+    assert len(accountant) == 3
+    assert accountant.total() == (3.0, 0.0)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_grid_search_charges_every_fit(n_jobs):
+    accountant = BudgetAccountant(epsilon=100.0)
+    model = DiPriMeForestClassifier(epsilon=1.0, bounds=(0, 1), classes=[0, 1], accountant=accountant)
+    GridSearchCV(model, {"max_depth": [1, 2]}, cv=3, n_jobs=n_jobs).fit(X, Y)
+    assert accountant.total() == (7.0, 0.0)  # 2 x 3 fits and the refit
+
+
+def test_an_accountant_in_a_with_block_is_charged_by_default():
+    model = DiPriMeForestClassifier(epsilon=1.0, bounds=(0, 1), classes=[0, 1])
+    with BudgetAccountant(epsilon=1.5) as accountant:
+        make_pipeline(model).fit(X, Y)
+        with pytest.raises(BudgetExceededError):
+            model.fit(X, Y)
+    model.fit(X, Y)
+    assert accountant.total() == (1.0, 0.0)
+
+
+def test_a_failed_fit_stays_charged(monkeypatch):
+    accountant = BudgetAccountant(epsilon=1.0)
+    model = DiPriMeForestClassifier(epsilon=1.0, bounds=(0, 1), classes=[0, 1], accountant=accountant)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DiPriMeForestClassifier, "_fill", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    assert accountant.total() == (1.0, 0.0)
+    assert not hasattr(model, "trees_")

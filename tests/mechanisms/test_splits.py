@@ -1,0 +1,142 @@
+"""Private thresholds and category subsets of many nodes."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from dpforest.mechanisms import (
+    RandomWords,
+    balanced_subset,
+    balanced_subset_log_pmf,
+    quantile,
+    quantile_log_pmf,
+    quantile_range,
+    quantile_utilities,
+    subset_candidates,
+    subset_utilities,
+)
+
+from .conftest import ALARM
+
+ROWS = 150_000
+EPSILON = Fraction(1, 2)
+LARGER = Fraction(11, 20)
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(1, 2), (1, 4), (9, 10)])
+def test_quantile_utilities_equal_the_plain_formula(numerator: int, denominator: int) -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 50, (200, 12))
+    low, high = np.sort(rng.integers(0, 12, (2, 200)), axis=0)
+    utilities, base = quantile_utilities(counts, low, high, numerator, denominator)
+    for row, (first, last) in enumerate(zip(low, high, strict=True)):
+        inside = counts[row, first : last + 1]
+        wanted = -np.abs(denominator * np.cumsum(inside) - numerator * inside.sum())[:-1]
+        assert utilities[row, first:last].tolist() == wanted.tolist()
+        assert np.flatnonzero(base[row]).tolist() == list(range(first, last))
+
+
+@pytest.mark.parametrize("share", [(1, 2), (1, 4)])
+def test_quantile_follows_its_pmf(share: tuple[int, int], index_fit: Callable) -> None:
+    """The same draws refute an epsilon 10 % larger."""
+    counts, box = np.array([50, 3, 0, 5, 1, 0, 2, 6, 50]), ([1], [7])
+    low, high = np.full(ROWS, 1), np.full(ROWS, 7)
+    drawn = quantile(np.tile(counts, (ROWS, 1)), low, high, EPSILON, RandomWords.seeded(1), *share)
+    assert index_fit(drawn, quantile_log_pmf([counts], *box, EPSILON, *share)[0]) > ALARM
+    assert index_fit(drawn, quantile_log_pmf([counts], *box, LARGER, *share)[0]) < ALARM
+
+
+def test_quantile_finds_the_quantile_of_many_rows() -> None:
+    counts = np.full((100, 258), 10_000)
+    low, high = np.zeros(100, dtype=np.int32), np.full(100, 257, dtype=np.int32)
+    median = quantile(counts, low, high, Fraction(1), RandomWords.seeded(2))
+    assert (median == 128).all()
+    assert (quantile(counts, low, high, Fraction(1), RandomWords.seeded(2), 1, 3) == 85).all()
+
+
+def test_a_box_without_threshold_gets_none_and_disturbs_no_other() -> None:
+    counts = np.random.default_rng(3).integers(0, 9, (6, 5))
+    low, high = np.array([0, 2, 4, 1, 3, 0]), np.array([4, 2, 1, 3, 3, 1])
+    thresholds = quantile(counts, low, high, EPSILON, RandomWords.seeded(3))
+    assert (thresholds[[1, 2, 4]] == -1).all()
+    assert ((low <= thresholds) & (thresholds < high))[[0, 3, 5]].all()
+    full = quantile(counts[[0] * 6], low[[0] * 6], high[[0] * 6], EPSILON, RandomWords.seeded(3))
+    assert thresholds[0] == full[0]
+
+
+def test_an_empty_node_draws_its_threshold_uniformly(index_fit: Callable) -> None:
+    zeros = np.zeros((ROWS, 4), dtype=int)
+    drawn = quantile(zeros, np.zeros(ROWS, int), np.full(ROWS, 3), EPSILON, RandomWords.seeded(4))
+    assert index_fit(drawn, np.log(np.full(3, 1 / 3))) > ALARM
+
+
+def test_quantile_refuses_wrong_public_arguments() -> None:
+    words = RandomWords.seeded(5)
+    with pytest.raises(ValueError, match="cells between"):
+        quantile([[1, 2]], [0], [2], EPSILON, words)
+    with pytest.raises(ValueError, match="one entry per row"):
+        quantile([[1, 2]], [0, 0], [1, 1], EPSILON, words)
+    for share in [(0, 1), (1, 1), (3, 2), (1, 2**21)]:
+        with pytest.raises(ValueError, match="numerator"):
+            quantile_range(*share)
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 3, 10])
+def test_short_lists_hold_every_split_once(n_cells: int) -> None:
+    sets = subset_candidates(n_cells, RandomWords.seeded(6))
+    assert sets.shape == (2 ** (n_cells - 1) - 1, n_cells)
+    sides = {frozenset([tuple(s), tuple(1 - s)]) for s in sets}
+    assert len(sides) == len(sets)
+    assert all(0 < s.sum() < n_cells for s in sets)
+
+
+@pytest.mark.parametrize("n_cells", [11, 64, 65, 200])
+def test_long_lists_are_cut_to_different_proper_subsets(n_cells: int) -> None:
+    sets = subset_candidates(n_cells, RandomWords.seeded(7))
+    assert sets.shape == (512, n_cells)
+    assert len({tuple(s) for s in sets}) == 512
+    assert not sets[:, 0].any()
+    assert sets.any(axis=1).all()
+    # Each other category is on the left of half the sets: 6 deviations of Binomial(512, 1/2), p < 1e-6 for 200.
+    assert (np.abs(sets[:, 1:].sum(axis=0) - 256) < 6 * np.sqrt(128)).all()
+
+
+def test_subset_utilities_equal_the_plain_formula() -> None:
+    rng = np.random.default_rng(8)
+    sets = subset_candidates(5, RandomWords.seeded(8))
+    counts, members = rng.integers(0, 30, (100, 5)), rng.random((100, 5)) < 0.6
+    utilities, base = subset_utilities(counts, members, sets)
+    for row in range(100):
+        for j, left in enumerate(sets.astype(bool)):
+            on_left, on_right = members[row] & left, members[row] & ~left
+            assert utilities[row, j] == -abs(counts[row, on_left].sum() - counts[row, on_right].sum())
+            assert base[row, j] == (on_left.any() and on_right.any())
+
+
+def test_balanced_subset_follows_its_pmf(index_fit: Callable) -> None:
+    """The same draws refute an epsilon 10 % larger."""
+    sets = subset_candidates(4, RandomWords.seeded(9))
+    counts, members = np.array([[9, 4, 30, 2]]), np.array([[True, True, False, True]])
+    repeated = np.repeat(counts, ROWS, axis=0), np.repeat(members, ROWS, axis=0)
+    drawn = balanced_subset(*repeated, sets, EPSILON, RandomWords.seeded(9))
+    assert index_fit(drawn, balanced_subset_log_pmf(counts, members, sets, EPSILON)[0]) > ALARM
+    assert index_fit(drawn, balanced_subset_log_pmf(counts, members, sets, LARGER)[0]) < ALARM
+
+
+def test_boxes_that_no_candidate_splits_get_none() -> None:
+    sets = subset_candidates(3, RandomWords.seeded(10))
+    members = np.array([[True, False, False], [False, False, False], [False, True, True]])
+    chosen = balanced_subset(np.full((3, 3), 7), members, sets, EPSILON, RandomWords.seeded(10))
+    assert chosen[:2].tolist() == [-1, -1]
+    assert sets[chosen[2], 1] != sets[chosen[2], 2]
+    # One category in all: an empty list of candidates.
+    alone = subset_candidates(1, RandomWords.seeded(10))
+    assert balanced_subset([[7]], [[True]], alone, EPSILON, RandomWords.seeded(10)) == -1
+
+
+def test_subset_shapes_must_agree() -> None:
+    with pytest.raises(ValueError, match="agree"):
+        subset_utilities([[1, 2]], [[True, True]], [[0, 1, 1]])
+    with pytest.raises(ValueError, match="positive"):
+        subset_candidates(0, RandomWords.seeded(1))
