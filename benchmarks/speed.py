@@ -130,8 +130,17 @@ def main() -> None:
     for n_rows in options.rows:
         seconds[n_rows] = found = measure(n_rows, not options.no_peers)
         forest, floor = found["scikit-learn RandomForest"], found["read and bin X"][0]
-        shown = Table(title=f"{n_rows:,} x {N_FEATURES}, {N_TREES} trees, depth {DEPTH}, one thread, CPU time")
-        for column in ("", "fit s", "RandomForest / fit", "fit / read+bin", "predict s", "RandomForest / predict"):
+        shown = Table(
+            title=f"{n_rows:,} x {N_FEATURES}, {N_TREES} trees, depth {DEPTH}, one thread, CPU time"
+        )
+        for column in (
+            "",
+            "fit s",
+            "RandomForest / fit",
+            "fit / read+bin",
+            "predict s",
+            "RandomForest / predict",
+        ):
             shown.add_column(column, justify="left" if not column else "right")
         for name, (fit, predict) in found.items():
             cells = [f"{fit:.3f}", f"{forest[0] / fit:.0f}", f"{fit / floor:.1f}"]

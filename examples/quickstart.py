@@ -57,12 +57,14 @@ def main() -> None:
 
     console.rule("The released model")
     majority = max(np.mean(y_new == label) for label in model.classes_)
-    console.print(f"accuracy on new patients {accuracy:.3f} (always guessing the common outcome: {majority:.3f})")
+    console.print(
+        f"accuracy on new patients {accuracy:.3f} (always guessing the common outcome: {majority:.3f})"
+    )
     console.print(f"guarantee: {model.guarantee_}")
     console.print(f"looks at private rows: {len(model.ledger_)} (see model.ledger_)")
     console.print(
-        f"time: compiling {compiled - started:.1f} s (first use only), fitting 40,000 rows {fitted - compiled:.3f} s, "
-        f"predicting 10,000 rows {scored - fitted:.3f} s"
+        f"time: compiling {compiled - started:.1f} s (first use only), "
+        f"fitting 40,000 rows {fitted - compiled:.3f} s, predicting 10,000 rows {scored - fitted:.3f} s"
     )
 
 

@@ -10,7 +10,9 @@ N_CELLS = np.array([6, 4, 9], np.int32)
 NOMINAL = np.array([False, True, False])
 
 
-@pytest.fixture(params=[(1, True), (1, False), (3, True), (3, False)], ids=lambda p: f"threads={p[0]}-scattered={p[1]}")
+@pytest.fixture(
+    params=[(1, True), (1, False), (3, True), (3, False)], ids=lambda p: f"threads={p[0]}-scattered={p[1]}"
+)
 def case(request):
     n_threads, scattered = request.param
     rng = np.random.default_rng(5)

@@ -87,7 +87,7 @@ def split_log_pmf(records, schema, utility, epsilon, sets):
     else:
         _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), 3))
     scores = candidates.scores(utility, slice(0, 1), table[0])
-    rate = Rate.floor(epsilon / utility.range(getattr(schema.target, "levels", 1)))
+    rate = Rate.floor(epsilon / utility.range_for(schema))
     return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width
 
 

@@ -78,7 +78,7 @@ def test_scores_are_the_rounded_true_values(utility, records):
 @given(records=many, extra=st.sampled_from(RECORDS))
 def test_one_more_record_moves_all_scores_within_the_range(utility, records, extra):
     change = scores([*records, extra], utility) - scores(records, utility)
-    assert change.max() - change.min() <= utility.range(TARGET.target.levels)
+    assert change.max() - change.min() <= utility.range_for(TARGET)
     sign = 1 if utility is Utility.MAX_OPERATOR else -1
     assert (sign * change >= 0).all(), "a monotone utility moved against its direction"
 
@@ -92,7 +92,7 @@ def test_the_range_is_not_wasteful(utility):
         change = scores([*before, (0.6, "a", 2)], utility) - scores(before, utility)
         assert change.max() - change.min() == 1
     else:
-        assert abs(change).max() >= 0.9 * utility.range(TARGET.target.levels)
+        assert abs(change).max() >= 0.9 * utility.range_for(TARGET)
 
 
 def test_squared_error_does_not_overflow_on_large_tables():

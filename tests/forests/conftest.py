@@ -14,7 +14,9 @@ def patients():
 
     rng = np.random.default_rng(0)
     n = 3000
-    X = pd.DataFrame({"age": rng.uniform(0, 100, n), "ward": rng.choice(list("abcz"), n), "crp": rng.random(n)})
+    X = pd.DataFrame(
+        {"age": rng.uniform(0, 100, n), "ward": rng.choice(list("abcz"), n), "crp": rng.random(n)}
+    )
     y = np.where(X["age"] + 30 * (X["ward"] == "a") > 60, "died", "home")
     target = X["age"].to_numpy() / 100
     X.loc[::10, "crp"] = np.nan

@@ -1,4 +1,4 @@
-"""Bad input gets a clear error before anything is charged, or a stated treatment that says nothing of any row."""
+"""Bad input gets a clear error before anything is charged, or a stated treatment that tells no row."""
 
 import warnings
 
@@ -149,3 +149,15 @@ def test_predict_checks_columns():
     model = clone(CLASSIFIER).fit(X, Y)
     with pytest.raises(ValueError, match="X has 2 features, but DiPriMeForestClassifier is expecting 3"):
         model.predict(X[:, :2])
+
+
+def test_more_levels_than_cells_leave_empty_boxes():
+    """A box of one cell cannot be cut: everything goes left, and its empty right side is still noised."""
+    model = DiPriMeForestClassifier(2, schema=Schema({"c": FEATURES["ward"]}, Classes([0, 1])), max_depth=7)
+    fitted = model.fit([["a"], ["b"], ["c"]], [0, 1, 1])
+    assert fitted.leaf_statistics_.shape == (2, 128, 2)
+    assert (fitted.leaf_statistics_ != 0).mean() > 0.5
+    binary = DiPriMeForestRegressor(2, bounds=(0, 1), target_bounds=(0, 1), max_depth=12).fit(
+        X[:, :1], X[:, 0]
+    )
+    assert binary.predict(X[:, :1]).shape == (200,)

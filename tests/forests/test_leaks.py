@@ -75,7 +75,9 @@ def test_released_thresholds_lie_on_the_public_grid():
     assert (model.trees_.threshold < 257).all()
 
 
-records = st.tuples(st.sampled_from([0.0, 0.3, 0.7, 1.0, None]), st.sampled_from(["a", "b", "?"]), st.sampled_from([0, 1]))
+records = st.tuples(
+    st.sampled_from([0.0, 0.3, 0.7, 1.0, None]), st.sampled_from(["a", "b", "?"]), st.sampled_from([0, 1])
+)
 
 
 def backend(rows, schema, trees_of_rows):
@@ -130,7 +132,9 @@ def test_neighbours_give_the_same_public_structure_and_messages(capsys, recwarn)
     odd = np.array([["a secret", np.inf]], object)
     seen = []
     for table, target in [(X, y), (np.r_[X, odd], np.r_[y, 99])]:
-        model = DiPriMeForestClassifier(bounds=(0, 1), classes=[0, 1], max_depth=2, verbose=1).fit(table, target)
+        model = DiPriMeForestClassifier(bounds=(0, 1), classes=[0, 1], max_depth=2, verbose=1).fit(
+            table, target
+        )
         shapes = {k: np.shape(v) for k, v in vars(model).items() if isinstance(v, np.ndarray)}
         events = [(e.purpose, e.cost, dict(e.parameters)) for e in model.ledger_]
         seen.append((shapes, events, model.classes_.tolist(), capsys.readouterr()))

@@ -1,4 +1,4 @@
-"""Goodness-of-fit tools. A test fails at p < 1e-6, its false-alarm rate; cells are pooled to >= 1000 expected."""
+"""Goodness of fit. A test fails at p < 1e-6, its false-alarm rate; cells are pooled to >= 1000 expected."""
 
 from collections.abc import Callable
 

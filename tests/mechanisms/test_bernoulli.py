@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from dpforest.mechanisms import RandomWords, _kernels
 from scipy import stats
+
+from dpforest.mechanisms import RandomWords, _kernels
 
 from .conftest import ALARM
 
@@ -35,7 +36,7 @@ def successes(a: int, b: int, bottom: int, draws: int = DRAWS) -> int:
     ],
 )
 def test_probability_is_exp_of_minus_x(a: int, b: int, bottom: int) -> None:
-    """Exact binomial test, false alarm 1e-6; the same draws refute an exponent 5 % too large (20 % at x = .001)."""
+    """Exact binomial test, false alarm 1e-6; the same draws refute x 5 % larger (double if tiny)."""
     x = a * b / bottom
     seen = successes(a, b, bottom)
     assert stats.binomtest(seen, DRAWS, math.exp(-x)).pvalue > ALARM

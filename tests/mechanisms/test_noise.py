@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from dpforest.mechanisms import (
     RandomWords,
     Rate,
@@ -43,7 +44,7 @@ def test_laplace_noise_from_the_system_generator(integer_fit: Callable) -> None:
 
 @pytest.mark.parametrize("rate", [Rate(1, 30), Rate(2**21 - 1, 50), Rate(1, 50)])
 def test_laplace_noise_at_the_smallest_rates(rate: Rate) -> None:
-    """rate * |noise| is nearly exponential; its mean over 200000 draws has deviation 1/447; 5 of them: p < 1e-6."""
+    """rate * |noise| is nearly exponential: its mean has deviation n**-0.5; 5 of them are p < 1e-6."""
     noise = discrete_laplace(ZEROS, rate, RandomWords.seeded(2)).astype(float)
     assert abs((np.abs(noise) * float(rate)).mean() - 1) < 5 / math.sqrt(ZEROS.size)
     assert abs((noise > 0).mean() - 0.5) < 2.5 / math.sqrt(ZEROS.size)

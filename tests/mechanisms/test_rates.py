@@ -3,9 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from dpforest.mechanisms import Rate
 from hypothesis import given
 from hypothesis import strategies as st
+
+from dpforest.mechanisms import Rate
 
 
 @given(st.fractions(min_value=Fraction(1, 2**30), max_value=2**21 - 1))

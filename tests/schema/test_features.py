@@ -131,17 +131,14 @@ grids = st.builds(
 def test_a_threshold_value_splits_numbers_as_its_cell_does(feature, data):
     cell = data.draw(st.integers(0, feature.bins - 1))
     border = feature.threshold_value(cell)
-    near = (
-        [border, np.nextafter(border, -math.inf), np.nextafter(border, math.inf)]
-        if math.isfinite(border)
-        else []
-    )
+    near = [np.nextafter(border, side) for side in (-math.inf, border, math.inf)]
+    near = [x for x in near if math.isfinite(x)]
     for x in [*near, data.draw(st.floats(allow_nan=False, allow_infinity=False)), 0.0, -1e-300]:
         assert (feature.cell_of(x) <= cell) == (x < border)
 
 
 def test_the_plain_formula_would_break_that_promise():
-    """Rounding sends a number just below the border 0 to the cell above it; hence borders decide, not a quotient."""
+    """Rounding sends a number just below the border 0 to the cell above it; so the borders decide."""
     feature, x = Numeric(-1, 1), -1e-17
     naive = math.floor((x - feature.low) * feature.bins / (feature.high - feature.low))
     assert x < feature.threshold_value(127) == 0.0
@@ -220,6 +217,7 @@ def test_declarations_are_values():
     assert hash(one) == hash(two)
     assert one != Schema(dict(reversed(one.features.items())), one.target)
     assert Nominal([1, 0]) != Nominal([True, False])
+    assert Numeric(-0.0, 1) == Numeric(0, 1)
     one.encode_features([[0, 1]])  # fills the tables that are kept for speed
     copy = pickle.loads(pickle.dumps(one))
     assert copy == one
@@ -229,6 +227,6 @@ def test_declarations_are_values():
 
 
 def test_a_long_schema_has_a_short_repr():
-    schema = Schema({f"column {j}": Nominal(list(range(5000))) for j in range(500)}, Range(0, 1))
+    schema = Schema(dict.fromkeys(map(str, range(500)), Nominal(range(5000))), Range(0, 1))
     assert len(repr(schema)) < 500
     assert "500 features" in repr(schema)

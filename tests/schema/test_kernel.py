@@ -102,6 +102,17 @@ def test_cells_are_those_of_the_oracle_whatever_the_layout(table, layout):
     assert cells.dtype == schema.cell_type
 
 
+@pytest.mark.parametrize("low", [1e9 + 0.1, -1e9 - 0.1, 1 / 3, -1e-200])
+def test_the_finest_grid_that_is_allowed_is_right_for_every_double_in_it(low):
+    """At 16 units of rounding per cell the guess is off most often; here are all doubles of such a grid."""
+    high = low + 256 * 16.3 * math.ulp(low)
+    feature = Numeric(low, high)
+    x = low + np.arange(-20, 256 * 17) * math.ulp(low)
+    np.testing.assert_array_equal(
+        Schema({"a": feature}).encode_features(x[:, None])[:, 0], oracle(feature, x)
+    )
+
+
 @settings(max_examples=100, deadline=None)
 @given(tables())
 def test_the_kernel_agrees_with_the_law_of_a_single_value(table):

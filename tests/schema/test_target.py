@@ -91,5 +91,5 @@ def test_a_schema_without_target_says_so():
 
 @pytest.mark.parametrize("y", [3, "abc", np.zeros((2, 2)), pd.DataFrame({"a": [1], "b": [2]})])
 def test_a_target_is_one_column(y):
-    with pytest.raises(SchemaError, match="1d array|one column"):
+    with pytest.raises(SchemaError, match=r"1d array|one column"):
         Classes([0, 1]).encode(y)

@@ -73,6 +73,12 @@ def test_theorem_1_holds_for_every_split(as_published):
     assert closest < 40  # the bound is of the right size for some split
 
 
+def test_theorem_1_default_is_sharp_for_large_nodes():
+    targets = np.repeat([-1.0, 1.0], 1000)
+    loss = squared_error(targets[:1050])  # fifty records moved into a leaf of the other sign
+    assert 0.9 < loss / median_splits.regression_loss_bound(2000, 949, 1.0, epsilon_leaf=1e9) <= 1
+
+
 def test_theorem_1_default_is_never_weaker_and_grows_with_imbalance():
     limits = [median_splits.regression_loss_bound(100, t, 1.0, 1.0) for t in range(5, 50)]
     printed = [median_splits.regression_loss_bound(100, t, 1.0, 1.0, as_published=True) for t in range(5, 50)]

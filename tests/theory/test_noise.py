@@ -1,4 +1,4 @@
-"""Noise identities against quadrature, enumeration and simulation (false-alarm rates beside the assertions)."""
+"""Noise identities against quadrature, enumeration and simulation; false-alarm rates beside assertions."""
 
 import itertools
 import math
@@ -22,8 +22,8 @@ def test_discrete_laplace_variance_is_that_of_its_mass_function(rate):
 
 @pytest.mark.parametrize("mean", [0.5, 0.8, 1.0])
 def test_leaf_mean_variances_match_simulation(mean):
-    # 400,000 draws: the sample variance has a relative standard error of about 0.4 %; 3 % is beyond six of them
-    # (below 1e-8), and the first-order formulas are off by less than 0.1 % at n = 400.
+    # 400,000 draws: the sample variance has a relative standard error below 0.4 %; 3 % is beyond six of
+    # them (below 1e-8), and the first-order formulas are off by less than 0.1 % at n = 400.
     rng, n, epsilon, draws = np.random.default_rng(1), 400, 1.0, 400_000
     first = mean * n + rng.laplace(0, 1 / epsilon, draws)
     second = (1 - mean) * n + rng.laplace(0, 1 / epsilon, draws)
@@ -44,7 +44,7 @@ def test_soft_histogram_never_loses_to_the_papers_leaf_mean(mean):
 
 
 def test_papers_leaf_mean_is_not_private():
-    # One record at 0 against two, targets in [-1, 1], epsilon 1: the tails beyond 10 differ by a factor exp(5).
+    # One record at 0 against two, targets in [-1, 1], epsilon 1: tails beyond 10 differ by a factor exp(5).
     scales = [math.sqrt(noise.published_leaf_mean_variance(n, 1.0, width=2.0) / 2) for n in (1, 2)]
     tails = [math.exp(-10 / scale) for scale in scales]
     assert math.log(tails[0] / tails[1]) == pytest.approx(5.0)

@@ -25,7 +25,7 @@ def test_first_level_share_is_the_papers_constant(depth):
 
 
 def test_handing_the_whole_budget_to_every_level_costs_depth_times_as_much():
-    # n zeros, then one more record at 0.99: the threshold lies beyond it with probability 0.01 and about exp(-1) of that.
+    # n zeros, then one more record at 0.99: thresholds beyond it go from probability 0.01 to about 0.01/e.
     zeros = np.zeros(50)
     before = median_splits.left_count_pmf(zeros, 0, 1, 1.0)[-1] * 0.01
     after = median_splits.left_count_pmf(np.append(zeros, 0.99), 0, 1, 1.0)[-1]
@@ -57,13 +57,19 @@ def test_equation_5_is_private_for_fixed_candidates_and_twice_as_costly_for_repl
 
 
 def test_candidates_between_the_datas_extremes_are_not_private():
-    # The paper's range [min, max]: with eleven zeros no positive threshold exists; one more record makes it certain.
+    # The paper's range [min, max]: eleven zeros allow no positive threshold, one more record makes it sure.
     zeros, more = np.zeros(11), np.append(np.zeros(11), 1.0)
     assert zeros.max() == 0.0
     candidates = np.random.default_rng(0).uniform(more.min(), more.max(), 50)
     assert partitioning.candidate_probabilities(more, candidates, 1.0)[candidates > 0].sum() == pytest.approx(
         1.0
     )
+
+
+def test_rank_counts_records_equal_to_the_candidate():
+    # Ranks 1 and 2 of three are equally far from the middle.
+    pmf = partitioning.candidate_probabilities([0.2, 0.5, 0.8], [0.2, 0.5], 1.0)
+    assert pmf == pytest.approx([0.5, 0.5])
 
 
 def test_dense_candidates_tend_to_the_exact_median_mechanism():

@@ -1,4 +1,4 @@
-"""Fletcher and Islam (2017) and the addendum of 2021: Tables 2, 4 and 6 as printed, and what is wrong with them."""
+"""Fletcher and Islam (2017) and the addendum of 2021: Tables 2, 4 and 6 as printed, and what is wrong."""
 
 import itertools
 import math
@@ -44,7 +44,7 @@ TABLE_6 = [  # counts A and B, original P(B), new P(B), in percent at epsilon 0.
 
 
 def printed_as(value, cell):
-    """How a cell shows the value: 'rounded', 'cut' off after the last digit, or None if it is another number."""
+    """How a cell shows the value: 'rounded', 'cut' after the last digit, or None if it is another number."""
     digits, _, exponent = cell.partition("e")
     unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
     shown = float(cell)

@@ -18,7 +18,7 @@ from dpforest.structure._kernels import BLOCK, walk
 
 @njit(inline="always")
 def _tree_range(tree_of_row, first, last):
-    """Trees to visit with a block of rows: all from `first` to `last`, or one visit, each row in its own tree."""
+    """Visits of a block of rows: every tree, or one visit in which each row has its own tree."""
     return (first, last) if tree_of_row.size == 0 else (0, 1)
 
 

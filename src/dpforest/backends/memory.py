@@ -135,7 +135,7 @@ class MemoryBackend:
         """Run a kernel once over all rows, in one block of rows per thread, and add the tables."""
 
         def count(begin: int, end: int) -> NDArray[Any]:
-            table = np.zeros(shape, dtype)
+            table: NDArray[Any] = np.zeros(shape, dtype)
             splits = (trees.feature, trees.threshold, trees.left_sets, level)
             kernel(self._cells, codes, self._tree_of_row, *splits, *extra, begin, end, table)
             return table

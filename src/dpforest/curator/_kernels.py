@@ -40,7 +40,7 @@ def base_measure(features, low, high, members, set_first, set_count, left_sets, 
 
 @njit(inline="always")
 def _squared_error(n, total, squares):
-    """Return floor(squares - total**2 / n) without overflow: total = k n + r gives k total + k r + r**2 / n."""
+    """Floor of squares - total**2 / n; total = k n + r turns total**2 / n into k total + k r + r**2 / n."""
     if n == 0:
         return 0
     k = total // n

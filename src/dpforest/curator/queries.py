@@ -124,13 +124,14 @@ class Curator:
         purpose = f"private medians, level {level}"
         epsilon = self._pay_for_choice(pool, share, purpose, trees, score_range=quantile_range())
         asked = features[..., None]
-        boxes = [box.reshape(features.size, -1) for box in trees.boxes(level, asked, self.schema.n_cells)]
+        low, high, members = trees.boxes(level, asked, self.schema.n_cells)
+        low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
         cut = np.empty(features.size, np.int64)
         tables = self._rows.cell_counts(trees, level, asked, int(self.schema.n_cells.max()))
         for nodes, counts in _in_chunks(tables, level):
-            low, high, members = (box[nodes] for box in boxes)
-            counts = counts.reshape(len(low), -1)
-            cut[nodes] = self._balance(features.ravel()[nodes], counts, low, high, members, epsilon)
+            box = low[nodes], high[nodes], members[nodes]
+            counts = counts.reshape(len(counts), -1)
+            cut[nodes] = self._balance(features.ravel()[nodes], counts, *box, epsilon)
         return cut.astype(np.int32).reshape(features.shape)
 
     def splits(
@@ -151,7 +152,7 @@ class Curator:
         -------
         feature, threshold : ndarray of shape (n_trees, 2**level), int32
         """
-        score_range = utility.range(getattr(self.schema.target, "levels", 1))
+        score_range = utility.range_for(self.schema)
         purpose = f"splits by {utility.name.lower()}, level {level}"
         epsilon = self._pay_for_choice(pool, share, purpose, trees, score_range)
         rate = Rate.floor(epsilon / score_range)
@@ -175,7 +176,7 @@ class Curator:
         A row adds two numbers with sum G, so G bounds both its L1 and its L2 norm. The leaf's mean is
         G * first / (first + second): half the variance of a noisy sum and a noisy count at half the budget.
         """
-        levels = self.schema.target.levels
+        levels = self.schema.range.levels
         noise = self._pay_for_noise(pool, share, "leaf target sums", self._copies(trees), sensitivity=levels)
         counts, sums = np.moveaxis(self._rows.leaf_sums(trees), -1, 0)
         return noise(np.stack([sums, levels * counts - sums], axis=-1))
@@ -191,7 +192,7 @@ class Curator:
 
     @property
     def _n_classes(self) -> int:
-        return len(self.schema.target.labels)
+        return len(self.schema.classes.labels)
 
     @property
     def _is_pure(self) -> bool:
@@ -267,7 +268,7 @@ class Curator:
         if not nominal.all():
             ordered = ~nominal
             cut[ordered] = mechanisms.quantile(
-                counts[ordered], low[ordered, 0], high[ordered, 0], epsilon, self._noise
+                counts[ordered], low[ordered], high[ordered], epsilon, self._noise
             )
         for feature in np.flatnonzero(self.schema.nominal):
             nodes = features == feature
@@ -275,17 +276,19 @@ class Curator:
             cut[nodes] = mechanisms.balanced_subset(
                 counts[nodes, :cells],
                 members[nodes, :cells],
-                self.subsets.of(feature)[:, :cells],
+                self.subsets.of(int(feature))[:, :cells],
                 epsilon,
                 self._noise,
             )
-        return np.where(cut < 0, EVERYTHING_LEFT, np.where(nominal, -self.subsets.first[features] - cut - 1, cut))
+        return np.where(
+            cut < 0, EVERYTHING_LEFT, np.where(nominal, -self.subsets.first[features] - cut - 1, cut)
+        )
 
     def _tables(self, trees: FlatTrees, level: int, asked: NDArray[np.int32], utility: Utility) -> Any:
         n_cells = int(self.schema.n_cells.max())
         if utility is Utility.SQUARED_ERROR:
             return self._rows.cell_moments(trees, level, asked, n_cells)
-        return self._rows.cell_counts(trees, level, asked, n_cells, len(self.schema.target.labels))
+        return self._rows.cell_counts(trees, level, asked, n_cells, self._n_classes)
 
 
 def _in_chunks(

@@ -42,27 +42,27 @@ class Utility(IntEnum):
     GINI = 2
     SQUARED_ERROR = 3
 
-    def range(self, target_levels: int = 1) -> int:
+    def range_for(self, schema: Schema) -> int:
         """W in the score's own integer units, for adding or removing one row.
 
         Examples
         --------
-        >>> Utility.MAX_OPERATOR.range(), Utility.SQUARED_ERROR.range(target_levels=4096)
+        >>> from dpforest.schema import Numeric, Range, Schema
+        >>> schema = Schema({"x": Numeric(0, 1)}, Range(0, 1, levels=4096))
+        >>> Utility.MAX_OPERATOR.range_for(schema), Utility.SQUARED_ERROR.range_for(schema)
         (1, 16777216)
         """
-        return {
-            Utility.MAX_OPERATOR: 1,
-            Utility.GINI: 2 * GINI_UNIT,
-            Utility.SQUARED_ERROR: target_levels**2,
-        }[self]
+        if self is Utility.SQUARED_ERROR:
+            return schema.range.levels**2
+        return 1 if self is Utility.MAX_OPERATOR else 2 * GINI_UNIT
 
 
 @dataclass(frozen=True)
 class Subsets:
     """The public lists of subsets by which nominal features may be cut.
 
-    Subsets ``first[f]`` to ``first[f] + count[f] - 1`` of `left_sets` belong to feature ``f``; ``first[f]`` is
-    -1 for features that are cut by thresholds.
+    Subsets ``first[f]`` to ``first[f] + count[f] - 1`` of `left_sets` belong to feature ``f``; ``first[f]``
+    is -1 for features that are cut by thresholds.
     """
 
     first: NDArray[np.int32]
@@ -117,7 +117,7 @@ class Candidates:
         n_cells: NDArray[np.int32],
         subsets: Subsets,
     ) -> Candidates:
-        """List the splits of the asked features that leave both children a public cell."""
+        """List the splits of the asked features."""
         low, high, members = trees.boxes(level, asked, n_cells)
         rows = asked.shape[0] * asked.shape[1]
         return cls(

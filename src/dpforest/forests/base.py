@@ -112,7 +112,11 @@ class PrivateForest(BaseEstimator):
         check_parameters(self, self._rules)
         relation = NeighboringRelation[self.neighboring.upper()]
         return BudgetPlan.divide(
-            self.epsilon, self.delta, self._pools(), relation=relation, max_rows_per_person=self.max_rows_per_person
+            self.epsilon,
+            self.delta,
+            self._pools(),
+            relation=relation,
+            max_rows_per_person=self.max_rows_per_person,
         )
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -180,9 +184,16 @@ class PrivateForest(BaseEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         X = unnamed_as_array(X)
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
-        if self.schema is None:  # a declared schema matches columns by name in any order, scikit-learn does not
+        if (
+            self.schema is None
+        ):  # a declared schema matches columns by name in any order, scikit-learn does not
             validate_data(self, X, reset=False, skip_check_array=True)
         return sum_leaf_values(self.trees_, self.leaf_statistics_.astype(np.float64), cells, n_threads)
+
+    def _repr_html_(self) -> str:
+        """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""
+        promise = self.guarantee_ if hasattr(self, "guarantee_") else self.privacy_plan()
+        return promise._repr_html_() + str(super()._repr_html_())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -202,7 +213,7 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
 
     def _release(self, schema: Schema, *released: Any) -> None:
         super()._release(schema, *released)
-        self.classes_ = np.asarray(schema.target.labels)
+        self.classes_ = np.asarray(schema.classes.labels)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, in the order of `classes_`.
@@ -230,14 +241,21 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         -------
         ndarray of shape (n_rows,)
         """
-        votes = self._sum_votes(X)
-        return self.classes_[votes.argmax(axis=1)]
+        best: NDArray[Any] = self._sum_votes(X).argmax(axis=1)
+        return np.take(self.classes_, best)
 
 
 class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
     """Means from soft leaf histograms."""
 
     _task = "regression"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = (
+            True  # on a few hundred rows, as in scikit-learn's checks, noise wins
+        )
+        return tags
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
         return curator.leaf_soft_histograms("leaves", trees)
@@ -255,9 +273,7 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         ndarray of shape (n_rows,)
         """
         votes = self._sum_votes(X)
-        target = self.schema_.target
+        target = self.schema_.range
         everything = self.leaf_statistics_.sum(axis=(0, 1), dtype=np.float64)[None]
         overall = target_means(everything, target.levels, fallback=target.levels / 2)[0]
         return target.decode(target_means(votes, target.levels, fallback=overall))
-
-

@@ -44,9 +44,9 @@ def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str
     if estimator.schema is not None:
         return _check_target(_given_schema(estimator), task, estimator), []
     bounds, target = estimator.bounds, _given_target(estimator, task)
-    missing = [what for what, given in (("bounds", bounds), ("target", target)) if given is None]
-    if not missing:
+    if bounds is not None and target is not None:
         return _short_form(X, bounds, target), []
+    missing = [what for what, given in (("bounds", bounds), ("target", target)) if given is None]
     if estimator.on_leak == "raise":
         raise ValueError(_how_to_declare(estimator, task, missing))
     warnings.warn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T", bound=type)
@@ -56,7 +57,7 @@ _FITTED_CLASSES = """
         Declared labels, sorted."""
 
 
-def shared_parameters(depth: str, classifier: bool) -> object:
+def shared_parameters(depth: str, classifier: bool) -> Callable[[T], T]:
     """Class decorator that replaces ``{common}`` in the docstring by the shared sections."""
 
     def insert(cls: T) -> T:

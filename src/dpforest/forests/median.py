@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dpforest.curator import Curator
 from dpforest.forests.base import (
@@ -23,7 +23,9 @@ from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import grow_median
 
-_DEPTH = "None picks the deepest tree whose leaves hold `expected_leaf_rows` rows on average, by a noisy count."
+_DEPTH = (
+    "None picks the deepest tree whose leaves hold `expected_leaf_rows` rows on average, by a noisy count."
+)
 
 
 def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -> int:
@@ -41,7 +43,7 @@ def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -
 class _MedianForest(PrivateForest):
     """Plan and growth, the same for both tasks."""
 
-    _rules = {
+    _rules: ClassVar = {
         **PrivateForest._rules,
         "split_share": real(0, 1),
         "expected_leaf_rows": real(0, math.inf),
@@ -49,7 +51,9 @@ class _MedianForest(PrivateForest):
 
     def _pools(self) -> list[Pool]:
         counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
-        splitting = (1 - counting) * Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
+        splitting = (
+            (1 - counting) * Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
+        )
         return [
             Pool("count", counting, "noisy number of rows, from which the depth follows"),
             Pool("splits", splitting, "private medians, an equal part for each level"),
@@ -73,15 +77,15 @@ class DiPriMeForestClassifier(_MedianForest, PrivateForestClassifierBase):
     exponential mechanism near the median of its rows; nominal features are cut into two balanced sets of
     categories. Leaves release noisy class counts, and the counts of all trees are added up to predict.
 
-    **Guarantee.** Pure epsilon-DP for adding or removing one row (zCDP-based (epsilon, delta) if delta > 0): the
-    levels of a tree and its leaves add up, nodes of a level and trees hold disjoint rows.
+    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
+    the levels of a tree and its leaves add up, nodes of a level and trees hold disjoint rows.
 
     **Differs from the paper** (Consul and Williamson 2021) in six ways. (1) Rows are assigned to trees
     independently; equal-sized groups cost up to 3 epsilon when a row is added. (2) Thresholds are cells of a
-    public grid and all arithmetic is on integers; doubles leak through their last bits. (3) The depth rule uses
-    a noisy count, 2 % of the budget; the paper's count is exact. (4) The sign of the score of categorical
-    splits is corrected: balanced ones win. (5) Noise is discrete Laplace, on empty leaves too. (6) Missing and
-    undeclared values have cells of their own.
+    public grid and all arithmetic is on integers; doubles leak through their last bits. (3) The depth rule
+    uses a noisy count, 2 % of the budget; the paper's count is exact. (4) The sign of the score of
+    categorical splits is corrected: balanced ones win. (5) Noise is discrete Laplace, on empty leaves too.
+    (6) Missing and undeclared values have cells of their own.
 
     Parameters
     ----------
@@ -150,14 +154,14 @@ class DiPriMeForestClassifier(_MedianForest, PrivateForestClassifierBase):
 class DiPriMeForestRegressor(_MedianForest, PrivateForestRegressorBase):
     """Private median forest for regression (DiPriMe).
 
-    Grows as `DiPriMeForestClassifier` does. Leaves release the noisy sums of y and of its distance to the upper
-    bound; their ratio, added up over trees, is the prediction.
+    Grows as `DiPriMeForestClassifier` does. Leaves release the noisy sums of y and of its distance to the
+    upper bound; their ratio, added up over trees, is the prediction.
 
-    **Guarantee.** Pure epsilon-DP for adding or removing one row (zCDP-based (epsilon, delta) if delta > 0).
+    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0).
 
-    **Differs from the paper** as the classifier does, and in the leaves: the paper adds Laplace noise of scale
-    range / (n epsilon) to the mean of a leaf's n rows. That scale is private, and one row can change the odds
-    of a large output without bound. The pair of sums has a public noise scale and a smaller error.
+    **Differs from the paper** as the classifier does, and in the leaves: the paper adds Laplace noise of
+    scale range / (n epsilon) to the mean of a leaf's n rows. That scale is private, and one row can change
+    the odds of a large output without bound. The pair of sums has a public noise scale and a smaller error.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def whole(low: int, high: int | None = None, or_none: bool = False) -> Rule:
             return or_none
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             return False
-        return low <= value and (high is None or value <= high)
+        return low <= int(value) and (high is None or int(value) <= high)
 
     return text + (" or None" if or_none else ""), accept
 
@@ -34,16 +34,19 @@ def real(low: float, high: float, closed: str = "neither") -> Rule:
     text = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
 
     def accept(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(float(value)):
             return False
-        return low < value < high or (left and value == low) or (right and value == high)
+        number = float(value)
+        return low < number < high or (left and number == low) or (right and number == high)
 
     return text, accept
 
 
 def choice(*options: Any) -> Rule:
     """Accept one of a few values."""
-    return "one of " + ", ".join(map(repr, options)), lambda value: any(value is o or value == o for o in options)
+    return "one of " + ", ".join(map(repr, options)), lambda value: any(
+        value is o or value == o for o in options
+    )
 
 
 COMMON_RULES: dict[str, Rule] = {

@@ -21,8 +21,8 @@ def exact_choice(
     """Index drawn with probability proportional to base * exp(rate * utility), at U = 0.first_word...
 
     All quantities are held as intervals. While the interval of U times the sum contains a boundary, U gets 64
-    more bits and the precision doubles; the interval shrinks to a point that is a boundary with probability
-    0.
+    more bits and the sums 20 more digits (64 bits are worth 19.3, so the sums stay ahead of U). The interval
+    shrinks to a point, which is a boundary with probability 0.
     """
     candidates = [i for i, weight in enumerate(base) if weight > 0]
     best = max(utilities[i] for i in candidates)
@@ -45,8 +45,7 @@ def exact_choice(
             if after_start and before_end:
                 return index
         drawn = (drawn << 64) | int(words.take(1)[0])
-        bits += 64
-        digits *= 2
+        bits, digits = bits + 64, digits + 20
 
 
 def _cumulative_bounds(

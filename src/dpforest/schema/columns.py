@@ -21,7 +21,6 @@ from typing import Any, Literal, Protocol
 
 import narwhals as nw
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from dpforest.schema.errors import SchemaError
@@ -271,7 +270,8 @@ def _labels_by_name(found: Sequence[Any], expected: Sequence[str]) -> dict[str, 
 
 
 def _as_array(X: Any, name: str) -> NDArray[Any]:
-    if scipy.sparse.issparse(X):
+    sparse = sys.modules.get("scipy.sparse")  # if nobody imported it, nobody made a sparse matrix
+    if sparse is not None and sparse.issparse(X):
         raise TypeError(f"Sparse data was passed for {name}, but dense data is required. Use '.toarray()'.")
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64 if X.dtype.kind in "iuf" else object), np.nan)

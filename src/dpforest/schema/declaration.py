@@ -66,7 +66,7 @@ def finite_number(name: str, value: Any) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise SchemaError(f"{name} must be a finite number that fits a double, got {number!r}.")
-    return number
+    return number + 0.0  # -0.0 becomes 0.0: they are equal, but would be written differently
 
 
 def whole_number(name: str, value: Any, smallest: int, largest: int) -> int:

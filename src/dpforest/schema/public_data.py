@@ -107,8 +107,12 @@ def _levels(column: SeriesColumn) -> list[Any]:
     series = column.series
     if column.kind == "boolean":
         return [False, True]
-    if series.dtype in (nw.Categorical, nw.Enum):
-        return series.cat.get_categories().to_list()
-    if series.dtype == nw.String or column.kind == "number":
+    # pandas declares the categories of a column with the column; polars does so for an Enum only.
+    declared = getattr(getattr(series.to_native(), "cat", None), "categories", None)
+    if declared is not None:
+        return list(declared)
+    if isinstance(series.dtype, nw.Enum):
+        return list(series.dtype.categories)
+    if series.dtype in (nw.String, nw.Categorical) or column.kind == "number":
         return sorted(series.drop_nulls().unique().to_list())
     raise SchemaError(f"its type {series.dtype} cannot be read as categories.")

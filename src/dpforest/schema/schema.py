@@ -120,6 +120,20 @@ class Schema:
         return np.array([feature.is_nominal for feature in self.features.values()], dtype=np.bool_)
 
     @property
+    def classes(self) -> Classes:
+        """The target of a classification table."""
+        if not isinstance(self.target, Classes):
+            raise SchemaError(f"the target must be Classes([...]) to classify, got {self.target!r}.")
+        return self.target
+
+    @property
+    def range(self) -> Range:
+        """The target of a regression table."""
+        if not isinstance(self.target, Range):
+            raise SchemaError(f"the target must be Range(low, high) to regress, got {self.target!r}.")
+        return self.target
+
+    @property
     def cell_type(self) -> "np.dtype[Any]":
         """Type of the encoded cells: uint8 up to 256 cells, uint16 up to 65536, else uint32."""
         return cell_type(int(self.n_cells.max()))

@@ -67,7 +67,7 @@ class FlatTrees:
     @property
     def n_leaves(self) -> int:
         """Leaves of one tree."""
-        return 2**self.depth
+        return int(2**self.depth)
 
     def level(self, level: int) -> slice:
         """Columns of `feature` and `threshold` that hold the nodes of `level`."""

@@ -142,9 +142,9 @@ def permute_and_flip_error(gap: float, epsilon: float) -> float:
     """Probability that permute-and-flip picks the worse of two counts: ``exp(-epsilon * gap) / 2``.
 
     Also the error of adding one-sided exponential noise of rate epsilon and reporting the arg-max, the
-    same mechanism (Ding et al. 2021). Never above the exponential mechanism's, and down to half of it
-    (McKenna and Sheldon 2020); the remark of Consul and Williamson (2021) that it helps only for large
-    budgets concerns their estimators, not this probability.
+    same mechanism (Ding et al. 2021). Below the exponential mechanism's error at every gap and budget,
+    down to half of it (McKenna and Sheldon 2020). Consul and Williamson (2021, Section 4) say that this
+    is guaranteed only for budgets above 0.86; there is no such condition.
 
     Examples
     --------

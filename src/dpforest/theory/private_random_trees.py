@@ -85,8 +85,8 @@ def private_error_bound(
 
     Counterexamples under Algorithm 2 (negative count, uniform share). Attributes of which 60 % equal the
     label and the rest are constant, height 1, 5 % positive records: every positive record has goodness
-    0.6 and weight 0.62, so with delta = 0.08 and K = 25 the majority and threshold forests should make no
-    error, with probability 0.9998 at n = 1e10, epsilon 1 and 10,000 trees. But a positive record gets an
+    0.6 and weight 0.62, so with delta = 0.06 and K = 25 the majority and threshold forests should make no
+    error, with probability 0.9999 at n = 1e11, epsilon 1 and 20,000 trees. But a positive record gets an
     average share of 0.47 and 45 % of the votes: all of them are misclassified. With all attributes equal
     to the label, probability voting errs in 25 % of the cases where 2/K + delta + slack is promised.
 

@@ -55,7 +55,7 @@ def random_cuts(features, low, high, members, set_first, set_count, left_sets, c
     for tree in range(features.shape[0]):
         for node in range(features.shape[1]):
             feature = features[tree, node]
-            state, word = _mix(coins[tree, node])
+            _, word = _mix(coins[tree, node])
             if set_first[feature] < 0:
                 cuts = high[tree, node] - low[tree, node]
                 if cuts > 0:

@@ -34,7 +34,7 @@ def grow_random(curator: Curator, n_trees: int, depth: int) -> FlatTrees:
 
 
 def grow_median(curator: Curator, pool: str, n_trees: int, depth: int) -> FlatTrees:
-    """Cut a random feature near its private median in every node; every level spends an equal part of `pool`."""
+    """Cut a random feature near its private median in every node; levels share `pool` equally."""
     trees = FlatTrees.unsplit(n_trees, depth, curator.subsets.left_sets)
     for level in range(depth):
         here = trees.level(level)

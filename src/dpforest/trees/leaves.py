@@ -24,7 +24,8 @@ def class_probabilities(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     clamped = np.maximum(counts, 0.0)
     total = clamped.sum(axis=1, keepdims=True)
     uniform = np.full_like(clamped, 1.0 / counts.shape[1])
-    return np.divide(clamped, total, out=uniform, where=total > 0)
+    np.divide(clamped, total, out=uniform, where=total > 0)
+    return uniform
 
 
 def target_means(sums: NDArray[np.float64], levels: int, fallback: float) -> NDArray[np.float64]:
@@ -48,4 +49,5 @@ def target_means(sums: NDArray[np.float64], levels: int, fallback: float) -> NDA
     total = sums.sum(axis=1)
     means = np.full(len(sums), fallback)
     np.divide(levels * sums[:, 0], total, out=means, where=total >= levels)
-    return np.clip(means, 0.0, levels)
+    clipped: NDArray[np.float64] = np.clip(means, 0.0, levels)
+    return clipped
