@@ -8,11 +8,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpforest.forests import DiPriMeForestClassifier, DiPriMeForestRegressor
+    from dpforest.forests import (
+        DiPriMeForestClassifier,
+        DiPriMeForestRegressor,
+        PartitioningEnsembleClassifier,
+        PartitioningEnsembleRegressor,
+        RandomDecisionForestClassifier,
+        RandomDecisionTreesClassifier,
+        RandomDecisionTreesRegressor,
+        SemiSupervisedPartitioningEnsembleClassifier,
+        TransductivePartitioningEnsembleClassifier,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = ["DiPriMeForestClassifier", "DiPriMeForestRegressor", "__version__"]
+__all__ = [
+    "DiPriMeForestClassifier",
+    "DiPriMeForestRegressor",
+    "PartitioningEnsembleClassifier",
+    "PartitioningEnsembleRegressor",
+    "RandomDecisionForestClassifier",
+    "RandomDecisionTreesClassifier",
+    "RandomDecisionTreesRegressor",
+    "SemiSupervisedPartitioningEnsembleClassifier",
+    "TransductivePartitioningEnsembleClassifier",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,7 @@ def case(request):
     target = rng.integers(-1, 3, 400).astype(np.int32)  # -1: rows whose label is unknown
     trees = random_trees(rng, 4, 3, N_CELLS, NOMINAL)
     tree_of_row = rng.integers(0, 4, 400) if scattered else None
-    backend = MemoryBackend(cells, target, n_threads)
+    backend = MemoryBackend(cells, target, 3, n_threads)
     if scattered:
         backend.assign(tree_of_row.astype(np.uint16))
     return backend, cells, target, trees, tree_of_row
@@ -38,7 +38,7 @@ def moments(target, powers):
 def test_leaf_counts_match_a_plain_loop(case):
     backend, cells, target, trees, tree_of_row = case
     expected = leaf_table(trees, cells, one_hot(target, 3), tree_of_row)
-    np.testing.assert_array_equal(backend.leaf_counts(trees, 3), expected)
+    np.testing.assert_array_equal(backend.leaf_counts(trees), expected)
 
 
 def test_leaf_sums_match_a_plain_loop(case):
@@ -60,7 +60,8 @@ def test_cell_tables_match_a_plain_loop_in_any_grouping(case, max_entries, monke
 
     for got, statistics in [
         (backend.cell_counts(trees, 2, asked, 9), np.ones((400, 1), int)),
-        (backend.cell_counts(trees, 2, asked, 9, n_classes=3), one_hot(target, 3)),
+        (backend.cell_counts(trees, 2, asked, 9, by="target"), one_hot(target, 3)),
+        (backend.cell_counts(trees, 2, asked, 9, by="unlabelled"), (target < 0)[:, None].astype(int)),
         (backend.cell_moments(trees, 2, asked, 9), moments(target, 3)),
     ]:
         expected = cell_table(trees, 2, asked, cells, statistics, tree_of_row, 9)
@@ -68,7 +69,7 @@ def test_cell_tables_match_a_plain_loop_in_any_grouping(case, max_entries, monke
 
 
 def test_no_rows_give_tables_of_zeros():
-    backend = MemoryBackend(np.empty((0, 3), np.uint16), np.empty(0, np.int32), 2)
+    backend = MemoryBackend(np.empty((0, 3), np.uint16), np.empty(0, np.int32), 2, n_threads=2)
     trees = random_trees(np.random.default_rng(0), 2, 2, N_CELLS, NOMINAL)
-    assert not backend.leaf_counts(trees, 2).any()
-    assert not backend.class_counts(2).any()
+    assert not backend.leaf_counts(trees).any()
+    assert not backend.class_counts().any()

@@ -79,13 +79,13 @@ def test_splits_follow_the_exponential_mechanism(open_curator, utility):
 def split_log_pmf(records, schema, utility, epsilon, sets):
     """Exact distribution of one joint choice at the root."""
     X, y = rows_of(records)
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y))
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
     root, asked = FlatTrees.unsplit(1, 1, sets.left_sets), np.array([[[0, 1]]], np.int32)
     candidates = Candidates.of_level(root, 0, asked, schema.n_cells, sets)
     if utility is Utility.SQUARED_ERROR:
         _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
     else:
-        _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), 3))
+        _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by="target"))
     scores = candidates.scores(utility, slice(0, 1), table[0])
     rate = Rate.floor(epsilon / utility.range_for(schema))
     return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width

@@ -24,11 +24,11 @@ def scores(records, utility):
     schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
     X, y = rows_of(records)
     y = y / 2 if schema is TARGET else y
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y))
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
     if utility is Utility.SQUARED_ERROR:
         tables = rows.cell_moments(ROOT, 0, ASKED, int(schema.n_cells.max()))
     else:
-        tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), 3)
+        tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), by="target")
     _, table = next(tables)
     return CANDIDATES.scores(utility, slice(0, 1), table[0])[0][IS_CUT]
 

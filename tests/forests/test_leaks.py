@@ -62,7 +62,7 @@ def test_a_pickled_model_holds_no_row_and_no_raw_count():
     assert y[:200].astype(np.int32).tobytes() not in dump
     for array in arrays_within(model):
         assert 5000 not in array.shape, "something has one entry per row"
-    raw = MemoryBackend(cells, y.astype(np.int32)).leaf_counts(model.trees_, 2)
+    raw = MemoryBackend(cells, y.astype(np.int32), 2).leaf_counts(model.trees_)
     assert not np.array_equal(raw, model.leaf_statistics_)
     assert "_rows" not in vars(model)
 
@@ -84,7 +84,8 @@ def backend(rows, schema, trees_of_rows):
     X = np.empty((len(rows), 2), object)
     for i, row in enumerate(rows):
         X[i] = row[:2]
-    made = MemoryBackend(schema.encode_features(X), schema.encode_target([r[2] for r in rows]))
+    target = schema.encode_target([r[2] for r in rows])
+    made = MemoryBackend(schema.encode_features(X), target, schema.n_codes)
     made.assign(np.array(trees_of_rows, np.uint16))
     return made
 
@@ -113,7 +114,7 @@ def test_one_more_row_touches_one_tree_one_path_and_one_count(rows, extra, data)
         change = large - small
         assert np.abs(change).sum() == 1
         assert set(np.argwhere(change)[:, 0]) == {tree}
-    change = after.leaf_counts(trees, 2) - before.leaf_counts(trees, 2)
+    change = after.leaf_counts(trees) - before.leaf_counts(trees)
     assert np.abs(change).sum() == 1
     levels = Range(0, 1, levels=10)
     soft = Schema(SCHEMA.features, levels)

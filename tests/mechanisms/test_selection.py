@@ -19,7 +19,7 @@ from dpforest.mechanisms import (
     permute_and_flip,
     permute_and_flip_log_pmf,
 )
-from dpforest.mechanisms._exact_choice import exact_choice
+from dpforest.mechanisms._exact_choice import _cumulative_bounds, exact_choice
 from dpforest.mechanisms.selection import choose
 
 from .conftest import ALARM
@@ -80,7 +80,7 @@ def words_beside_boundaries(seed: int) -> tuple[list[int], list[int], Rate, list
     """Return a random selection problem and words at many distances from all its boundaries."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 25))
-    utilities, base = rng.integers(-30, 0, m).tolist(), rng.integers(1, 1000, m).tolist()
+    utilities, base = rng.integers(-60, 0, m).tolist(), rng.integers(1, 1000, m).tolist()
     rate = Rate.floor(Fraction(int(rng.integers(1, 10**6)), 10**6))
     distances = [sign * d for d in (1, 30, 2**10, 2**14, 2**17, 2**24) for sign in (-1, 1)]
     edges = boundaries(utilities, base, rate, 64)
@@ -100,6 +100,33 @@ def test_words_beside_a_boundary_are_decided_as_in_exact_arithmetic() -> None:
         unsure = choose(table, measure, rate, playing(words), slack=0.0)
         wrong_without_bound += (unsure != wanted).sum()
     assert wrong_without_bound > 0
+
+
+def test_rounding_in_the_exact_decision_never_decides_too_early() -> None:
+    """With 3 digits nearly everything is uncertain; what is decided must be right for the whole tape."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        m = int(rng.integers(2, 6))
+        utilities, base = rng.integers(-9, 0, m).tolist(), rng.integers(1, 1000, m).tolist()
+        edges = boundaries(utilities, base, RATE, 192)
+        number = edges[int(rng.integers(m - 1))] + int(rng.integers(-(2**56), 2**56)) * 2**128
+        if 0 <= number < 2**192:
+            first, *more = [number >> 64 * k & (2**64 - 1) for k in (2, 1, 0)]
+            wanted = sum(edge < number for edge in edges)
+            assert exact_choice(utilities, base, RATE, first, playing(more), digits=3) == wanted
+
+
+def test_the_bounds_of_the_exact_decision_enclose_the_sums() -> None:
+    exponents = [Decimal(-k) / 7 for k in range(200)]
+    rough_low, rough_high = _cumulative_bounds([3] * 200, exponents, digits=4)
+    low, high = _cumulative_bounds([3] * 200, exponents, digits=60)
+    assert all(a <= b <= c <= d for a, b, c, d in zip(rough_low, low, high, rough_high, strict=True))
+    (least,), (most,) = _cumulative_bounds([1], [Decimal("-1e25")], digits=40)  # beyond decimal's exponents
+    assert least == 0 < most
+    # A single term, so that no rounding of the sum can hide one of exp.
+    for exponent in exponents[1:]:
+        (a,), (d,) = _cumulative_bounds([1], [exponent], digits=4)
+        assert a < exponent.exp(decimal.Context(prec=60)) < d
 
 
 def test_a_word_on_a_boundary_draws_more_bits() -> None:
@@ -125,6 +152,10 @@ def test_tiny_probabilities_are_not_rounded_to_zero() -> None:
     """exp(-40) lies below the 2**-53 floor of float selection, yet words exist that choose it."""
     assert exponential([[0, 40]], [1, 1], Rate(1, 0), playing([0])) == 0
     assert exponential([[40, 0]], [1, 1], Rate(1, 0), playing([2**64 - 1])) == 1
+    # 200 weights of exp(-31) together are far above the error bound and must not be cut off.
+    utilities, base = [0] * 200 + [31], [1] * 201
+    edge = boundaries(utilities, base, Rate(1, 0), 64)[90]
+    assert exponential([utilities], base, Rate(1, 0), playing([edge - 2**10, 2**63])) == 90
     # exp(-800) is not even a float64; it needs 1154 zero bits in front.
     assert exponential([[0, 800]], [1, 1], Rate(1, 0), playing([0] * 20)) == 0
     assert exponential([[0, 800]], [1, 1], Rate(1, 0), playing([0] * 17 + [2**64 - 1])) == 1

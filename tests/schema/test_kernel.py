@@ -48,6 +48,7 @@ numeric = st.builds(
     st.floats(1, 1e9),
     st.integers(1, 16),
 )
+symmetric = st.builds(lambda width: Numeric(-width, width, bins=16), st.floats(1e-3, 1e9))
 whole = st.builds(
     lambda low, width, power: Numeric(low, low + width, integer=True, bins=2**power),
     st.integers(-1000, 1000),
@@ -56,7 +57,7 @@ whole = st.builds(
 )
 coded = st.lists(st.integers(-20, 20), min_size=1, max_size=12, unique=True)
 features = st.one_of(
-    numeric, whole, coded.map(Nominal), coded.map(lambda levels: Ordinal(list(map(str, levels))))
+    numeric, symmetric, whole, coded.map(Nominal), coded.map(lambda levels: Ordinal(list(map(str, levels))))
 )
 
 
@@ -100,6 +101,12 @@ def test_cells_are_those_of_the_oracle_whatever_the_layout(table, layout):
     np.testing.assert_array_equal(cells, np.reshape(expected, (schema.n_features, len(x))).T)
     assert cells.flags.c_contiguous
     assert cells.dtype == schema.cell_type
+
+
+@pytest.mark.parametrize("x", [-1e-17, -5e-324, -0.0, 0.0, 1e-17])
+def test_numbers_next_to_a_border_at_zero_stay_on_their_side(x):
+    """Here the difference to the low end rounds to the border itself, so the guess is one cell too high."""
+    assert Schema({"a": Numeric(-1, 1)}).encode_features(np.array([[x]])) == (127 if x < 0 else 128)
 
 
 @pytest.mark.parametrize("low", [1e9 + 0.1, -1e9 - 0.1, 1 / 3, -1e-200])

@@ -3,6 +3,6 @@
 Only `dpforest.curator` may import this room.
 """
 
-from dpforest.backends.memory import MemoryBackend
+from dpforest.backends.memory import COARSE_LEVELS, MemoryBackend
 
-__all__ = ["MemoryBackend"]
+__all__ = ["COARSE_LEVELS", "MemoryBackend"]

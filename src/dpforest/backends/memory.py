@@ -17,6 +17,7 @@ from dpforest.structure import FlatTrees
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of trees.
 MAX_TABLE_ENTRIES = 2**25
+COARSE_LEVELS = 32  # levels of a numeric target where a table by target is asked for
 _NO_CODES = np.empty(0, np.int32)
 _EVERY_TREE = np.empty(0, np.uint16)
 
@@ -30,13 +31,18 @@ class MemoryBackend:
         The encoded table.
     target : ndarray of shape (n_rows,), int32
         Class codes or fixed-point targets; negative where unknown.
+    n_codes : int
+        How many codes the target may have.
     n_threads : int
         Threads for one pass.
     """
 
-    def __init__(self, cells: NDArray[Any], target: NDArray[np.int32], n_threads: int = 1) -> None:
+    def __init__(
+        self, cells: NDArray[Any], target: NDArray[np.int32], n_codes: int, n_threads: int = 1
+    ) -> None:
         self._cells = cells
         self._target = target
+        self._n_codes = n_codes
         self._tree_of_row = _EVERY_TREE
         self._n_threads = n_threads
 
@@ -45,19 +51,27 @@ class MemoryBackend:
         """Number of rows (private)."""
         return int(self._cells.shape[0])
 
+    def cells(self) -> NDArray[Any]:
+        """Cells of all rows."""
+        return self._cells
+
+    def is_labelled(self) -> NDArray[np.bool_]:
+        """Which rows have a known target."""
+        return self._target >= 0
+
     def assign(self, tree_of_row: NDArray[np.uint16]) -> None:
         """Put each row in one tree; without this every row is in every tree."""
         self._tree_of_row = tree_of_row
 
-    def class_counts(self, n_classes: int) -> NDArray[np.int64]:
+    def class_counts(self) -> NDArray[np.int64]:
         """Rows of each class."""
-        return np.bincount(self._target[self._target >= 0], minlength=n_classes).astype(np.int64)
+        return np.bincount(self._target[self._target >= 0], minlength=self._n_codes).astype(np.int64)
 
-    def leaf_counts(self, trees: FlatTrees, n_classes: int) -> NDArray[np.int64]:
+    def leaf_counts(self, trees: FlatTrees) -> NDArray[np.int64]:
         """Rows by (tree, leaf, class)."""
         from dpforest.backends import _kernels
 
-        shape = (trees.n_trees, trees.n_leaves, n_classes)
+        shape = (trees.n_trees, trees.n_leaves, self._n_codes)
         return self._pass(_kernels.leaf_counts, trees, trees.depth, self._target, (), shape, np.int64)
 
     def leaf_sums(self, trees: FlatTrees) -> NDArray[np.int64]:
@@ -68,7 +82,7 @@ class MemoryBackend:
         return self._pass(_kernels.leaf_sums, trees, trees.depth, self._target, (), shape, np.int64)
 
     def cell_counts(
-        self, trees: FlatTrees, level: int, asked: NDArray[np.int32], n_cells: int, n_classes: int = 0
+        self, trees: FlatTrees, level: int, asked: NDArray[np.int32], n_cells: int, by: str = "nothing"
     ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         """Rows by (tree, node, slot, cell, class), a group of trees at a time.
 
@@ -82,19 +96,20 @@ class MemoryBackend:
             Features to tabulate in each node.
         n_cells : int
             Largest number of cells among them.
-        n_classes : int
-            0 counts every row once, whatever its label.
+        by : {"nothing", "target", "unlabelled", "coarse target"}
+            What the last axis tells apart: nothing (every row counts once), the target's codes, nothing among
+            rows without a known target, or the target's codes cut down to `COARSE_LEVELS`.
 
         Yields
         ------
         group : slice
             Trees covered by the table.
-        table : ndarray of shape (trees in group, 2**level, n_slots, n_cells, max(n_classes, 1)), int32
+        table : ndarray of shape (trees in group, 2**level, n_slots, n_cells, codes), int32
         """
         from dpforest.backends import _kernels
 
-        codes = self._target if n_classes else _NO_CODES
-        shape = (2**level, asked.shape[2], n_cells, max(n_classes, 1))
+        codes, n_codes = self._codes(by)
+        shape = (2**level, asked.shape[2], n_cells, n_codes)
         return self._groups(_kernels.cell_counts, trees, level, codes, asked, shape, np.int32)
 
     def cell_moments(
@@ -105,6 +120,17 @@ class MemoryBackend:
 
         shape = (2**level, asked.shape[2], n_cells, 3)
         return self._groups(_kernels.cell_moments, trees, level, self._target, asked, shape, np.int64)
+
+    def _codes(self, by: str) -> tuple[NDArray[np.int32], int]:
+        """Code of every row (negative: leave the row out), and how many codes there are."""
+        if by == "nothing":
+            return _NO_CODES, 1
+        if by == "unlabelled":
+            return np.where(self._target < 0, 0, -1).astype(np.int32), 1
+        if by == "target":
+            return self._target, self._n_codes
+        coarse = self._target.astype(np.int64) * COARSE_LEVELS // self._n_codes
+        return coarse.astype(np.int32), COARSE_LEVELS
 
     def _groups(
         self,

@@ -4,8 +4,9 @@ Read `queries.py` to see every look at private rows that this library can take. 
 first, then counts, then adds noise, and returns only what the mechanism released.
 """
 
+from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpforest.curator.queries import Curator
 from dpforest.curator.table import PrivateTable
 from dpforest.curator.utilities import Subsets, Utility
 
-__all__ = ["Curator", "PrivateTable", "Subsets", "Utility"]
+__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Curator", "PrivateTable", "Subsets", "Utility"]

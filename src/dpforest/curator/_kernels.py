@@ -103,3 +103,43 @@ def scores(table, features, low, high, set_first, set_count, left_sets, width, k
                         for k in range(n_statistics):
                             left[k] += table[row, slot, cell, k]
                 out[row, start + cut] = _score(left, total, kind, unit)
+
+
+@njit(cache=True, nogil=True)
+def median_scores(table, is_class, unit, out):
+    """Impurity of the first and second half of the rows, ordered by cell and then by code."""
+    n_cells, n_codes = table.shape[2], table.shape[3]
+    left = np.zeros(n_codes, np.int64)
+    right = np.zeros(n_codes, np.int64)
+    for row in range(table.shape[0]):
+        for slot in range(table.shape[1]):
+            right[:] = 0
+            left[:] = 0
+            n = 0
+            for cell in range(n_cells):
+                for code in range(n_codes):
+                    right[code] += table[row, slot, cell, code]
+                    n += table[row, slot, cell, code]
+            wanted = n // 2
+            for cell in range(n_cells):
+                for code in range(n_codes):
+                    moved = min(wanted, np.int64(table[row, slot, cell, code]))
+                    left[code] += moved
+                    right[code] -= moved
+                    wanted -= moved
+                if wanted == 0:
+                    break
+            out[row, slot] = -_impurity(left, is_class, unit) - _impurity(right, is_class, unit)
+
+
+@njit(inline="always")
+def _impurity(counts, is_class, unit):
+    n, total, squares, gini = 0, 0, 0, 0
+    for code in range(counts.shape[0]):
+        n += counts[code]
+        total += code * counts[code]
+        squares += code * code * counts[code]
+        gini += counts[code] * counts[code]
+    if n == 0:
+        return 0
+    return unit * (n * n - gini) // n if is_class else _squared_error(n, total, squares)

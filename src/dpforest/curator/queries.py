@@ -1,8 +1,8 @@
 """Every question that may be asked of private rows. This file and the mechanisms are the trusted core.
 
 Each query does four things in this order: charge the ledger, count rows, run a mechanism on the counts,
-return what the mechanism released. Callers are the growers and leaf fillers in `dpforest.trees`; they hold
-trees, never rows.
+return what the mechanism released. Callers are the growers and leaf fillers in `dpforest.trees` and the
+estimators; they hold trees, never rows.
 
 Why one charge covers a whole level of a forest
 -----------------------------------------------
@@ -12,11 +12,22 @@ costs what one node costs. With `scatter_rows` every row also lies in one secret
 condition on the draws, and only one tree sees a difference: the forest costs what one tree costs (equal-sized
 groups would not do, because adding a row then moves other rows). Otherwise every row is in all trees and each
 mechanism gets the amount divided by the number of trees.
+
+Rows without a known label
+--------------------------
+A row whose label is not declared counts in no label statistics. Queries about a part of the table
+("unlabelled rows", "labelled rows") are charged to pools of that part; the parts are disjoint, so only the
+dearer one counts.
+
+Label privacy
+-------------
+Under `LABEL_CHANGE` neighbours differ in one label and the features are public, so questions about features
+alone are free (`public_medians`, `public_cells`), and a changed label leaves one count and enters another:
+label counts move by 2 in L1 norm. With two classes the size of a leaf is public and one count tells both: 1.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from types import TracebackType
@@ -26,18 +37,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest import mechanisms
+from dpforest.curator.cuts import balanced_cuts
+from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest.curator.table import PrivateTable
-from dpforest.curator.utilities import Candidates, Subsets, Utility
+from dpforest.curator.utilities import Candidates, Subsets, Utility, median_scores
 from dpforest.mechanisms import RandomWords, Rate, quantile_range
-from dpforest.privacy import (
-    BudgetPlan,
-    Event,
-    Ledger,
-    exponential_epsilon_from_rho,
-    gaussian_variance_from_rho,
-    pure_epsilon_from_rho,
-)
-from dpforest.structure.flat import EVERYTHING_LEFT, FlatTrees
+from dpforest.privacy import BudgetPlan, Event, Ledger, NeighboringRelation, PrivacyError
+from dpforest.structure.flat import FlatTrees
 
 WHOLE = Fraction(1)
 CHUNK_ENTRIES = 2**18  # table entries that one call of a mechanism sees
@@ -58,6 +64,8 @@ class Curator:
         Called with every event after it was charged, for progress. It sees what the ledger shows, no more.
     noiseless : bool, default=False
         Answer without noise: for the non-private forms of the papers, whose models say that they are void.
+    one_against_rest : bool, default=False
+        Cut nominal features into one category and the rest, instead of any two sets.
     """
 
     def __init__(
@@ -67,17 +75,21 @@ class Curator:
         words: RandomWords,
         on_charge: Callable[[Event], None] | None = None,
         noiseless: bool = False,
+        one_against_rest: bool = False,
     ) -> None:
         self.schema = table.schema
-        self.ledger = Ledger(plan)
         self._rows = table.open()
         self._noise = words.fork("noise")
+        self._pay = Payments(plan, self._noise, on_charge, noiseless)
         self._assignment = words.fork("assignment")
-        self.coins = words.fork("public coins")
-        self.subsets = Subsets.draw(self.schema, self.coins)
         self._scattered = False
-        self._on_charge = on_charge
-        self._noiseless = noiseless
+        self.coins = words.fork("public coins")
+        self.subsets = Subsets.draw(self.schema, self.coins, one_against_rest)
+
+    @property
+    def ledger(self) -> Ledger:
+        """Every look so far."""
+        return self._pay.ledger
 
     def __enter__(self) -> Curator:
         return self
@@ -98,18 +110,28 @@ class Curator:
         self._rows.assign(drawn.astype(np.uint16))
         self._scattered = True
 
+    # --- totals ----------------------------------------------------------------------------------------
+
     def row_count(self, pool: str, share: Fraction = WHOLE) -> int:
         """Release a noisy number of rows; one row changes it by 1."""
-        noise = self._pay_for_noise(pool, share, "number of rows", copies=1, sensitivity=1)
+        noise = self._pay.for_noise(pool, share, "number of rows", copies=1, l1=1, l2_squared=1)
         return int(noise(np.array([self._rows.n_rows], np.int64))[0])
 
     def class_counts(self, pool: str, share: Fraction = WHOLE) -> NDArray[np.int64]:
         """Release noisy class counts; one row changes one of them by 1."""
-        noise = self._pay_for_noise(pool, share, "rows of each class", copies=1, sensitivity=1)
-        return noise(self._rows.class_counts(self._n_classes))
+        noise = self._pay.for_noise(pool, share, "rows of each class", copies=1, l1=1, l2_squared=1)
+        return noise(self._rows.class_counts())
+
+    # --- splits ----------------------------------------------------------------------------------------
 
     def medians(
-        self, pool: str, trees: FlatTrees, level: int, features: NDArray[np.int32], share: Fraction
+        self,
+        pool: str,
+        trees: FlatTrees,
+        level: int,
+        features: NDArray[np.int32],
+        share: Fraction,
+        unlabelled_only: bool = False,
     ) -> NDArray[np.int32]:
         """Release a balanced cut of one given feature in every node of a level.
 
@@ -122,17 +144,9 @@ class Curator:
             As in `FlatTrees`; a node whose box cannot be cut sends everything left.
         """
         purpose = f"private medians, level {level}"
-        epsilon = self._pay_for_choice(pool, share, purpose, trees, score_range=quantile_range())
-        asked = features[..., None]
-        low, high, members = trees.boxes(level, asked, self.schema.n_cells)
-        low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
-        cut = np.empty(features.size, np.int64)
-        tables = self._rows.cell_counts(trees, level, asked, int(self.schema.n_cells.max()))
-        for nodes, counts in _in_chunks(tables, level):
-            box = low[nodes], high[nodes], members[nodes]
-            counts = counts.reshape(len(counts), -1)
-            cut[nodes] = self._balance(features.ravel()[nodes], counts, *box, epsilon)
-        return cut.astype(np.int32).reshape(features.shape)
+        copies = self._copies(trees)
+        epsilon = self._pay.for_choice(pool, share, purpose, copies, quantile_range(), EXPONENTIAL)
+        return self._balanced(trees, level, features, epsilon, "unlabelled" if unlabelled_only else "nothing")
 
     def splits(
         self,
@@ -154,21 +168,62 @@ class Curator:
         """
         score_range = utility.range_for(self.schema)
         purpose = f"splits by {utility.name.lower()}, level {level}"
-        epsilon = self._pay_for_choice(pool, share, purpose, trees, score_range)
+        epsilon = self._pay.for_choice(pool, share, purpose, self._copies(trees), score_range, EXPONENTIAL)
         rate = Rate.floor(epsilon / score_range)
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
         chosen = np.full(features.shape[0] * features.shape[1], -1, np.int64)
-        for nodes, table in _in_chunks(self._tables(trees, level, features, utility), level):
+        tables: Iterator[tuple[slice, NDArray[Any]]]
+        if utility is Utility.SQUARED_ERROR:
+            tables = self._rows.cell_moments(trees, level, features, self._most_cells)
+        else:
+            tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
+        for nodes, table in _in_chunks(tables, level):
             base, scores = candidates.base_measure(nodes), candidates.scores(utility, nodes, table)
             can_cut = base.any(axis=1)  # public: whose box has two cells left
             chosen[nodes][can_cut] = mechanisms.exponential(scores[can_cut], base[can_cut], rate, self._noise)
         feature, threshold = candidates.split(chosen)
         return feature.reshape(features.shape[:2]), threshold.reshape(features.shape[:2])
 
+    def features_by_median(
+        self, pool: str, trees: FlatTrees, level: int, features: NDArray[np.int32], share: Fraction
+    ) -> NDArray[np.int32]:
+        """Release, in every node of a level, the feature whose exact median cut separates the target best.
+
+        Permute-and-flip on the impurity of the two halves (see `median_scores` for the range W). The cut
+        itself is not released; ask `medians` for it.
+
+        Returns
+        -------
+        feature : ndarray of shape (n_trees, 2**level), int32
+        """
+        is_class = self.schema.target is not None and hasattr(self.schema.target, "labels")
+        score_range = median_scores.range(is_class)
+        purpose = f"features by their median cut, level {level}"
+        epsilon = self._pay.for_choice(
+            pool, share, purpose, self._copies(trees), score_range, PERMUTE_AND_FLIP
+        )
+        by = "target" if is_class else "coarse target"
+        flat = features.reshape(-1, features.shape[2])
+        chosen = np.empty(len(flat), np.int32)
+        tables = self._rows.cell_counts(trees, level, features, self._most_cells, by)
+        for nodes, table in _in_chunks(tables, level):
+            scores = median_scores(table, is_class)
+            slot = mechanisms.permute_and_flip(scores, Rate.floor(epsilon / score_range), self._noise)
+            chosen[nodes] = flat[nodes][np.arange(len(slot)), slot]
+        return chosen.reshape(features.shape[:2])
+
+    # --- leaves ----------------------------------------------------------------------------------------
+
     def leaf_histograms(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
         """Release noisy class counts of every leaf, empty ones too; one row changes one count by 1."""
-        noise = self._pay_for_noise(pool, share, "leaf class counts", self._copies(trees), sensitivity=1)
-        return noise(self._rows.leaf_counts(trees, self._n_classes))
+        if self._is_label_privacy and len(self.schema.classes.labels) == 2:
+            noise = self._pay.for_noise(pool, share, "leaf class counts", self._copies(trees), 1, 1)
+            counts = self._rows.leaf_counts(trees)
+            second = noise(counts[..., 1:])
+            return np.concatenate([counts.sum(axis=-1, keepdims=True) - second, second], axis=-1)
+        l1 = 2 if self._is_label_privacy else 1
+        noise = self._pay.for_noise(pool, share, "leaf class counts", self._copies(trees), l1, l2_squared=l1)
+        return noise(self._rows.leaf_counts(trees))
 
     def leaf_soft_histograms(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
         """Release the noisy sums of (y, G - y) of every leaf, y the fixed-point target with G levels.
@@ -177,118 +232,72 @@ class Curator:
         G * first / (first + second): half the variance of a noisy sum and a noisy count at half the budget.
         """
         levels = self.schema.range.levels
-        noise = self._pay_for_noise(pool, share, "leaf target sums", self._copies(trees), sensitivity=levels)
+        noise = self._pay.for_noise(
+            pool, share, "leaf target sums", self._copies(trees), levels, l2_squared=levels**2
+        )
         counts, sums = np.moveaxis(self._rows.leaf_sums(trees), -1, 0)
         return noise(np.stack([sums, levels * counts - sums], axis=-1))
 
-    def leaf_labels(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
-        """Release the most common class of every leaf by permute-and-flip on its class counts (W = 1)."""
-        epsilon = self._pay_for_choice(
-            pool, share, "leaf labels", trees, score_range=1, mechanism="permute-and-flip"
+    def leaf_labels(
+        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, mechanism: str = PERMUTE_AND_FLIP
+    ) -> NDArray[np.int64]:
+        """Release the most common class of every leaf, chosen by its class count (W = 1)."""
+        epsilon = self._pay.for_choice(
+            pool, share, "leaf labels", self._copies(trees), score_range=1, mechanism=mechanism
         )
-        counts = self._rows.leaf_counts(trees, self._n_classes)
-        flat = counts.reshape(-1, counts.shape[-1])
-        return mechanisms.permute_and_flip(flat, Rate.floor(epsilon), self._noise).reshape(counts.shape[:-1])
+        counts = self._rows.leaf_counts(trees)
+        flat, rate = counts.reshape(-1, counts.shape[-1]), Rate.floor(epsilon)
+        if mechanism == PERMUTE_AND_FLIP:
+            labels = mechanisms.permute_and_flip(flat, rate, self._noise)
+        else:
+            labels = mechanisms.exponential(flat, np.ones(flat.shape[1], np.int64), rate, self._noise)
+        return labels.reshape(counts.shape[:-1])
+
+    # --- what label privacy leaves public --------------------------------------------------------------
+
+    def public_medians(self, trees: FlatTrees, level: int, features: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Cut at the exact medians of public features; ties are broken with public coins."""
+        self._demand_label_privacy()
+        return self._balanced(trees, level, features, Fraction(2**21), "nothing")
+
+    def public_cells(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the cells of all rows and which rows carry a label: public when only labels are private."""
+        self._demand_label_privacy()
+        return self._rows.cells(), self._rows.is_labelled()
 
     @property
-    def _n_classes(self) -> int:
-        return len(self.schema.classes.labels)
+    def _is_label_privacy(self) -> bool:
+        return self.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE
+
+    def _demand_label_privacy(self) -> None:
+        if not self._is_label_privacy:
+            raise PrivacyError("Features are private here; they are public only under label privacy.")
+
+    # --- shared steps ----------------------------------------------------------------------------------
 
     @property
-    def _is_pure(self) -> bool:
-        return self.ledger.plan.currency == "pure"
+    def _most_cells(self) -> int:
+        return int(self.schema.n_cells.max())
 
     def _copies(self, trees: FlatTrees) -> int:
         """How many trees one row is in."""
         return 1 if self._scattered else trees.n_trees
 
-    def _pay_for_noise(
-        self, pool: str, share: Fraction, purpose: str, copies: int, sensitivity: int
-    ) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-        """Charge for one noisy table and return the noise that was paid for.
-
-        `sensitivity` bounds the L1 and the L2 change of one tree's table when one row is added or removed.
-        """
-        amount = self.ledger.plan.amount(pool) * share / copies
-        if self._is_pure:
-            rate = Rate.floor(amount / sensitivity)
-            name, sd = "discrete Laplace", math.sqrt(mechanisms.discrete_laplace_variance(rate))
-        else:
-            variance = gaussian_variance_from_rho(amount, sensitivity**2)
-            name, sd = "discrete Gaussian", math.sqrt(mechanisms.discrete_gaussian_parameter(variance))
-        self._charge(pool, share, purpose, name, {"trees_per_row": copies, "noise_sd": sd})
-        if self._noiseless:
-            return lambda counts: counts
-        if self._is_pure:
-            return lambda counts: mechanisms.discrete_laplace(counts, rate, self._noise)
-        return lambda counts: mechanisms.discrete_gaussian(counts, variance, self._noise)
-
-    def _pay_for_choice(
-        self,
-        pool: str,
-        share: Fraction,
-        purpose: str,
-        trees: FlatTrees,
-        score_range: int,
-        mechanism: str = "exponential mechanism",
-    ) -> Fraction:
-        """Charge for one choice in every node and return the epsilon to make it with."""
-        copies = self._copies(trees)
-        epsilon = self.ledger.plan.amount(pool) * share / copies
-        if not self._is_pure and mechanism == "exponential mechanism":
-            epsilon = exponential_epsilon_from_rho(epsilon)  # bounded range: epsilon**2 / 8
-        elif not self._is_pure:
-            epsilon = pure_epsilon_from_rho(epsilon)
-        if self._noiseless:
-            epsilon = Fraction(2**20) * score_range  # a gap of one unit decides
-        parameters = {"trees_per_row": copies, "epsilon": float(epsilon), "score_range": score_range}
-        self._charge(pool, share, purpose, mechanism, parameters)
-        return epsilon
-
-    def _charge(
-        self, pool: str, share: Fraction, purpose: str, mechanism: str, parameters: dict[str, Any]
-    ) -> None:
-        """Write the charge down; nothing may be counted before."""
-        event = self.ledger.charge(pool, share, mechanism=mechanism, purpose=purpose, parameters=parameters)
-        if self._on_charge is not None:
-            self._on_charge(event)
-
-    def _balance(
-        self,
-        features: NDArray[np.int32],
-        counts: NDArray[np.int32],
-        low: NDArray[np.int32],
-        high: NDArray[np.int32],
-        members: NDArray[np.uint8],
-        epsilon: Fraction,
-    ) -> NDArray[np.int64]:
-        """Cut each node near its median: by threshold if its feature is ordered, else by subset."""
-        cut = np.full(len(features), -1, np.int64)
-        nominal = self.schema.nominal[features]
-        if not nominal.all():
-            ordered = ~nominal
-            cut[ordered] = mechanisms.quantile(
-                counts[ordered], low[ordered], high[ordered], epsilon, self._noise
-            )
-        for feature in np.flatnonzero(self.schema.nominal):
-            nodes = features == feature
-            cells = int(self.schema.n_cells[feature])
-            cut[nodes] = mechanisms.balanced_subset(
-                counts[nodes, :cells],
-                members[nodes, :cells],
-                self.subsets.of(int(feature))[:, :cells],
-                epsilon,
-                self._noise,
-            )
-        return np.where(
-            cut < 0, EVERYTHING_LEFT, np.where(nominal, -self.subsets.first[features] - cut - 1, cut)
-        )
-
-    def _tables(self, trees: FlatTrees, level: int, asked: NDArray[np.int32], utility: Utility) -> Any:
-        n_cells = int(self.schema.n_cells.max())
-        if utility is Utility.SQUARED_ERROR:
-            return self._rows.cell_moments(trees, level, asked, n_cells)
-        return self._rows.cell_counts(trees, level, asked, n_cells, self._n_classes)
+    def _balanced(
+        self, trees: FlatTrees, level: int, features: NDArray[np.int32], epsilon: Fraction, by: str
+    ) -> NDArray[np.int32]:
+        """Count the rows of every node by the cells of its feature and cut them in halves."""
+        asked = features[..., None]
+        low, high, members = trees.boxes(level, asked, self.schema.n_cells)
+        low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
+        cut = np.empty(features.size, np.int64)
+        tables = self._rows.cell_counts(trees, level, asked, self._most_cells, by)
+        for nodes, counts in _in_chunks(tables, level):
+            cut[nodes] = balanced_cuts(
+                features.ravel()[nodes], counts.reshape(len(counts), -1), low[nodes], high[nodes],
+                members[nodes], self.subsets, self.schema, epsilon, self._noise,
+            )  # fmt: skip
+        return cut.astype(np.int32).reshape(features.shape)
 
 
 def _in_chunks(

@@ -36,7 +36,7 @@ class PrivateTable:
         target = schema.encode_target(y)
         if len(target) != len(cells):
             raise ValueError("Found input variables with inconsistent numbers of samples: X and y differ.")
-        self.__rows = MemoryBackend(cells, target, n_threads)
+        self.__rows = MemoryBackend(cells, target, schema.n_codes, n_threads)
 
     def open(self) -> MemoryBackend:
         """Hand the rows to the curator, once."""

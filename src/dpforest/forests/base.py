@@ -6,8 +6,10 @@ the result private happens here and in `dpforest.curator`.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +25,7 @@ from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import (
     BudgetAccountant,
+    BudgetExceededError,
     BudgetPlan,
     Event,
     Ledger,
@@ -31,6 +34,7 @@ from dpforest.privacy import (
     PrivacyGuarantee,
     PrivacyLeakWarning,
 )
+from dpforest.published import Domain, PublishedForest, domain_of, raw_matrix, raw_target, reasons
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import class_probabilities, sum_leaf_values, target_means
@@ -53,17 +57,19 @@ class PrivateForest(BaseEstimator):
         Released splits.
     leaf_statistics_ : ndarray
         Released noisy leaf statistics; all predictions follow from them.
+    leaf_votes_ : ndarray
+        What each leaf adds to a prediction.
     n_features_in_, feature_names_in_ : int, ndarray
         As in scikit-learn.
     """
 
     _task: ClassVar[str]
+    _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
 
     def __init__(
         self,
-        n_estimators: int,
-        *,
+        n_estimators: Any,
         epsilon: float,
         delta: float,
         schema: Schema | None,
@@ -73,6 +79,7 @@ class PrivateForest(BaseEstimator):
         max_rows_per_person: int,
         accountant: BudgetAccountant | None,
         on_leak: str,
+        as_published: bool,
         n_jobs: int | None,
         random_state: Any,
         verbose: int,
@@ -87,6 +94,7 @@ class PrivateForest(BaseEstimator):
         self.max_rows_per_person = max_rows_per_person
         self.accountant = accountant
         self.on_leak = on_leak
+        self.as_published = as_published
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -105,19 +113,29 @@ class PrivateForest(BaseEstimator):
         """Ask the curator for leaf statistics."""
         raise NotImplementedError
 
+    def _votes(self, statistics: NDArray[Any]) -> NDArray[np.float64]:
+        """Turn leaf statistics into what each leaf adds to a prediction; by default the statistics."""
+        return statistics.astype(np.float64)
+
+    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+        """Run the paper's own form, which is not private."""
+        raise NotImplementedError
+
     # --- the way of the data ---------------------------------------------------------------------------
 
     def privacy_plan(self) -> BudgetPlan:
         """Tell what `fit` will spend, by purpose. Needs no data."""
         check_parameters(self, self._rules)
-        relation = NeighboringRelation[self.neighboring.upper()]
         return BudgetPlan.divide(
-            self.epsilon,
+            1.0 if math.isinf(self.epsilon) else self.epsilon,  # without noise only the shares mean anything
             self.delta,
             self._pools(),
-            relation=relation,
+            relation=self._relation(),
             max_rows_per_person=self.max_rows_per_person,
         )
+
+    def _relation(self) -> NeighboringRelation:
+        return NeighboringRelation[self.neighboring.upper()]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on private rows and keep only what the mechanisms released.
@@ -137,28 +155,62 @@ class PrivateForest(BaseEstimator):
         X = unnamed_as_array(X)
         schema, leaks = declare(self, X, y, self._task)
         validate_data(self, X, skip_check_array=True)  # records the names and number of columns
+        if self.as_published:
+            return self._fit_as_published(X, y, schema, leaks)
         table = PrivateTable(X, y, schema, effective_n_jobs(self.n_jobs))
         del X, y
         words, repeatable = self._random_words()
-        accountant = self.accountant or BudgetAccountant.current()
-        if accountant is not None:
-            accountant.spend(plan, label=type(self).__name__)
-        with Curator(table, plan, words, self._show_progress if self.verbose else None) as curator:
+        self._spend(plan)
+        with self._open(table, plan, words) as curator:
             trees = self._grow(curator)
             leaves = self._fill(curator, trees)
-        self._release(schema, trees, leaves, curator.ledger, leaks + repeatable)
+        self._release(schema, trees, leaves, curator.ledger, leaks + repeatable + self._given_up())
         return self
+
+    def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
+        show = self._show_progress if self.verbose else None
+        return Curator(table, plan, words, show, noiseless=math.isinf(self.epsilon), **options)
+
+    def _spend(self, plan: BudgetPlan) -> None:
+        """Charge the accountant with the whole plan, before the first look."""
+        accountant = self.accountant or BudgetAccountant.current()
+        if accountant is None:
+            return
+        if self._given_up():
+            raise BudgetExceededError("A fit without a privacy guarantee cannot be paid for; give epsilon.")
+        accountant.spend(plan, label=type(self).__name__)
+
+    def _given_up(self) -> list[str]:
+        """Reasons in the parameters why nothing is promised."""
+        reasons = ["epsilon=inf: trained without noise, not private"] if math.isinf(self.epsilon) else []
+        return [*reasons, "as published: not private"] if self.as_published else reasons
 
     def _release(
         self, schema: Schema, trees: FlatTrees, leaves: NDArray[Any], ledger: Ledger, voids: list[str]
     ) -> None:
         """Set the fitted attributes: released values and public facts only."""
         self.schema_, self.trees_, self.leaf_statistics_, self.ledger_ = schema, trees, leaves, ledger
+        self.leaf_votes_ = self._votes(leaves)
         self.noise_scales_ = {event.purpose: dict(event.parameters) for event in ledger}
-        guarantee = ledger.plan.guarantee
+        self.guarantee_ = self._promise(ledger.plan, voids)
+
+    def _promise(self, plan: BudgetPlan, voids: list[str]) -> PrivacyGuarantee:
+        """State the promise, or why there is none."""
+        guarantee = plan.guarantee
         for reason in voids:
             guarantee = guarantee.voided(reason)
-        self.guarantee_: PrivacyGuarantee = guarantee
+        return replace(guarantee, epsilon=float(self.epsilon))
+
+    def _fit_as_published(self, X: Any, y: Any, schema: Schema, leaks: list[str]) -> Self:
+        """Run the paper's own form on the raw rows; nothing is promised and nothing can be charged."""
+        reason = f"as published: {reasons(self._published)}"
+        warnings.warn(f"{type(self).__name__} {reason}", PrivacyLeakWarning, stacklevel=3)
+        self._spend(self.privacy_plan())
+        self.schema_ = schema
+        target = raw_target(y, schema)
+        self.published_ = self._publish(raw_matrix(X, schema), target, domain_of(schema))
+        self.guarantee_ = self._promise(self.privacy_plan(), [*leaks, reason])
+        return self
 
     def _random_words(self) -> tuple[RandomWords, list[str]]:
         """Noise from the operating system, unless a seed asks for a repeatable test run."""
@@ -173,14 +225,21 @@ class PrivateForest(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return RandomWords.seeded(seed), ["random_state makes the noise predictable: testing only"]
 
+    def _generator(self) -> np.random.Generator:
+        """Floating-point randomness for the papers' own forms; never used where anything is promised."""
+        seed = self.random_state
+        return np.random.default_rng(None if seed is None else check_random_state(seed).randint(2**31 - 1))
+
     def _show_progress(self, event: Event) -> None:
         print(f"[{type(self).__name__}] {event.purpose}: {event.mechanism}", file=sys.stderr)
 
     # --- after the release -----------------------------------------------------------------------------
 
     def _sum_votes(self, X: Any) -> NDArray[np.float64]:
-        """Sum the released statistics of the leaves that each new row meets."""
+        """Sum the votes of the leaves that each new row meets."""
         check_is_fitted(self)
+        if self.as_published:
+            return self.published_.votes(raw_matrix(unnamed_as_array(X), self.schema_))
         n_threads = effective_n_jobs(self.n_jobs)
         X = unnamed_as_array(X)
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
@@ -188,7 +247,7 @@ class PrivateForest(BaseEstimator):
             self.schema is None
         ):  # a declared schema matches columns by name in any order, scikit-learn does not
             validate_data(self, X, reset=False, skip_check_array=True)
-        return sum_leaf_values(self.trees_, self.leaf_statistics_.astype(np.float64), cells, n_threads)
+        return sum_leaf_values(self.trees_, self.leaf_votes_, cells, n_threads)
 
     def _repr_html_(self) -> str:
         """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""
@@ -207,6 +266,12 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
     """Class votes from leaf histograms."""
 
     _task = "classification"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # on the few hundred rows of scikit-learn's checks noise wins
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
         return curator.leaf_histograms("leaves", trees)
@@ -252,9 +317,8 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = (
-            True  # on a few hundred rows, as in scikit-learn's checks, noise wins
-        )
+        # on the few hundred rows of scikit-learn's checks noise wins
+        tags.regressor_tags.poor_score = True
         return tags
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
@@ -273,6 +337,8 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         ndarray of shape (n_rows,)
         """
         votes = self._sum_votes(X)
+        if self.as_published:
+            return votes[:, 0]
         target = self.schema_.range
         everything = self.leaf_statistics_.sum(axis=(0, 1), dtype=np.float64)[None]
         overall = target_means(everything, target.levels, fallback=target.levels / 2)[0]

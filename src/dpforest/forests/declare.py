@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from dpforest.privacy import PrivacyLeakWarning
 from dpforest.schema import Classes, Range, Schema
+from dpforest.schema.columns import as_array
 
 _HOW_TO_DECLARE = """{name} needs to know what is public about the table before it may look at rows.
 Declare {missing}, for example:
@@ -56,7 +57,7 @@ def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str
         stacklevel=4,
     )
     if target is None:
-        target = _derived_target(y, task)
+        target = _derived_target(y, task, getattr(estimator, "_unlabelled_code", None))
     schema = _derived_features(X) if bounds is None else _short_form(X, bounds, target)
     return Schema(schema.features, target), [f"{' and '.join(missing)} derived from the private rows"]
 
@@ -113,13 +114,21 @@ def _how_to_declare(estimator: Any, task: str, missing: list[str]) -> str:
 
 
 def _matrix(X: Any) -> Any:
-    return check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+    """Return a table that is not a frame; scikit-learn's own check would print values in its errors."""
+    matrix = as_array(X, "X")
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {matrix.ndim}D array instead. Reshape your data: one row per record."
+        )
+    return matrix
 
 
-def _derived_target(y: Any, task: str) -> Classes | Range:
+def _derived_target(y: Any, task: str, unlabelled_code: int | None) -> Classes | Range:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)
+    if unlabelled_code is not None:
+        y = y[[label is not None and label != unlabelled_code for label in y]]
     assert_all_finite(y, input_name="y")
     if task == "classification":
         check_classification_targets(y)
@@ -132,7 +141,12 @@ def _derived_target(y: Any, task: str) -> Classes | Range:
 def _derived_features(X: Any) -> Schema:
     if hasattr(X, "columns"):
         return Schema.from_public_frame(X)
-    matrix = check_array(X, dtype=None, ensure_all_finite=False)
+    matrix = _matrix(X)
+    if 0 in matrix.shape:
+        what = "sample" if len(matrix) == 0 else "feature"
+        raise ValueError(
+            f"Found array with 0 {what}(s) (shape={matrix.shape}) while a minimum of 1 is required."
+        )
     if matrix.dtype.kind in "OUS":
         try:
             matrix = matrix.astype(np.float64)

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T", bound=type)
 
 _COMMON = """epsilon : float, default=1.0
-        Privacy budget of the whole fit; smaller is more private.
+        Privacy budget of the whole fit; smaller is more private. Infinity trains without noise: not private.
     delta : float, default=0.0
         0 promises pure epsilon-DP. A positive value switches to zCDP accounting and Gaussian noise.
     schema : Schema or dict, optional
@@ -25,6 +25,8 @@ _COMMON = """epsilon : float, default=1.0
         Charged with the whole plan before the first look; refuses when its ceiling would be passed.
     on_leak : {{"raise", "warn"}}, default="raise"
         What to do when no schema is declared: refuse, or read it off the rows and void the guarantee.
+    as_published : bool, default=False
+        Run the paper's own form instead, which is not private: it warns and voids the guarantee.
     n_jobs : int, optional
         Threads; None means 1, -1 all cores.
     random_state : int, RandomState or None, default=None
@@ -43,6 +45,8 @@ _COMMON = """epsilon : float, default=1.0
         Parameters of the mechanism of every look.
     schema_, trees_, leaf_statistics_ : Schema, FlatTrees, ndarray
         The public description, the released splits and the released noisy leaf statistics.
+    leaf_votes_ : ndarray
+        What each leaf adds to a prediction.
     n_features_in_, feature_names_in_ : int, ndarray
         As in scikit-learn.{fitted}"""
 
@@ -57,8 +61,18 @@ _FITTED_CLASSES = """
         Declared labels, sorted."""
 
 
-def shared_parameters(depth: str, classifier: bool) -> Callable[[T], T]:
-    """Class decorator that replaces ``{common}`` in the docstring by the shared sections."""
+def shared_parameters(own: str, depth: str, classifier: bool) -> Callable[[T], T]:
+    """Class decorator that puts the parameters and attributes in place of ``{parameters}``.
+
+    Parameters
+    ----------
+    own : str
+        Entries of the estimator's own parameters.
+    depth : str
+        What ``max_depth=None`` does.
+    classifier : bool
+        Whether the target is classes or a number.
+    """
 
     def insert(cls: T) -> T:
         common = _COMMON.format(
@@ -66,7 +80,7 @@ def shared_parameters(depth: str, classifier: bool) -> Callable[[T], T]:
             target=_CLASSES if classifier else _TARGET_BOUNDS,
             fitted=_FITTED_CLASSES if classifier else "",
         )
-        cls.__doc__ = (cls.__doc__ or "").replace("{common}", common)
+        cls.__doc__ = (cls.__doc__ or "").replace("{parameters}", own.format() + common)
         return cls
 
     return insert

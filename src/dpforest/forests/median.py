@@ -1,28 +1,33 @@
-"""DiPriMe: forests of private median splits (Consul and Williamson 2021, "Balance is key").
+"""DiPriMe: forests of private median splits (Consul and Williamson 2020 and 2021, "Balance is key").
 
-Balanced leaves are full leaves, and noise hurts full leaves least; so every node is cut near the median of a
-random feature.
+Balanced leaves are full leaves, and noise hurts full leaves least; so every node is cut near a median.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from dpforest.curator import Curator
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.curator import Curator, Utility
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.parameters import MAX_DEPTH, real
+from dpforest.forests.parameters import MAX_DEPTH, choice, real, whole
 from dpforest.privacy import BudgetAccountant, Pool
+from dpforest.published import Domain, PublishedForest, dipri_me
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
-from dpforest.trees import grow_median
+from dpforest.trees import grow_best_median, grow_greedy, grow_median
 
+Variant = Literal["uniform", "exponential", "permute_and_flip"]
+Version = Literal["2020", "2021"]
 _DEPTH = (
     "None picks the deepest tree whose leaves hold `expected_leaf_rows` rows on average, by a noisy count."
 )
@@ -36,66 +41,126 @@ def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -
     >>> depth_by_occupancy(27_000, n_trees=10, expected_leaf_rows=25)  # credit card default, Table 2
     6
     """
-    rows_per_leaf_budget = n_rows / (n_trees * expected_leaf_rows)
-    return min(max(int(math.log2(max(rows_per_leaf_budget, 1.0))), 1), MAX_DEPTH)
+    leaves = n_rows / (n_trees * expected_leaf_rows)
+    return min(max(int(math.log2(max(leaves, 1.0))), 1), MAX_DEPTH)
 
 
 class _MedianForest(PrivateForest):
     """Plan and growth, the same for both tasks."""
 
+    _published = "dipri_me"
     _rules: ClassVar = {
         **PrivateForest._rules,
+        "variant": choice("uniform", "exponential", "permute_and_flip"),
+        "max_features": whole(1),
         "split_share": real(0, 1),
         "expected_leaf_rows": real(0, math.inf),
+        "partition": choice(True, False),
+        "version": choice("2020", "2021"),
     }
+
+    def _set(
+        self,
+        variant: Variant,
+        max_features: int,
+        split_share: float,
+        expected_leaf_rows: float,
+        partition: bool,
+        version: Version,
+    ) -> None:
+        self.variant = variant
+        self.max_features = max_features
+        self.split_share = split_share
+        self.expected_leaf_rows = expected_leaf_rows
+        self.partition = partition
+        self.version = version
 
     def _pools(self) -> list[Pool]:
         counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
-        splitting = (
-            (1 - counting) * Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
-        )
+        share = Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
+        splitting = (1 - counting) * share
         return [
             Pool("count", counting, "noisy number of rows, from which the depth follows"),
-            Pool("splits", splitting, "private medians, an equal part for each level"),
+            Pool("splits", splitting, "private splits, an equal part for each level"),
             Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
         ]
 
     def _grow(self, curator: Curator) -> FlatTrees:
-        depth = self.max_depth
+        depth, n_trees = self.max_depth, self.n_estimators
         if depth is None:
-            n_rows = curator.row_count("count")
-            depth = depth_by_occupancy(n_rows, self.n_estimators, self.expected_leaf_rows)
-        curator.scatter_rows(self.n_estimators)
-        return grow_median(curator, "splits", self.n_estimators, depth)
+            groups = n_trees if self.partition else 1
+            depth = depth_by_occupancy(curator.row_count("count"), groups, self.expected_leaf_rows)
+        if self.partition:
+            curator.scatter_rows(n_trees)
+        if self.variant == "uniform":
+            return grow_median(curator, "splits", n_trees, depth)
+        if self.variant == "permute_and_flip":
+            return grow_best_median(curator, "splits", n_trees, depth, self.max_features)
+        utility = Utility.GINI if self._task == "classification" else Utility.SQUARED_ERROR
+        return grow_greedy(curator, "splits", n_trees, depth, utility, self.max_features)
+
+    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+        return dipri_me(
+            X,
+            y,
+            domain,
+            self._generator(),
+            epsilon=self.epsilon,
+            variant=self.variant,
+            version=self.version,
+            n_trees=self.n_estimators,
+            max_depth=self.max_depth,
+            max_features=self.max_features,
+            split_share=self.split_share,
+            partition=self.partition,
+        )
 
 
-@shared_parameters(_DEPTH, classifier=True)
+_OWN_PARAMETERS = """n_estimators : int, default=10
+        Number of trees.
+    variant : {{"uniform", "exponential", "permute_and_flip"}}, default="uniform"
+        How a node's feature is chosen: with public coins (DiPriMe); together with its threshold by one
+        exponential mechanism on the impurity of the split (DiPriMeExp); by permute-and-flip on the impurity
+        at each feature's exact median, after which only the winner's median is drawn (DiPriMeFlip).
+    max_features : int, default=5
+        Features that a node compares (the papers' K); not used by ``"uniform"``.
+    split_share : float, default=0.5
+        Part of the budget for splits (the papers' rho); the rest goes to the leaves.
+    expected_leaf_rows : float, default=25
+        Rows per leaf that the depth rule aims at.
+    partition : bool, default=True
+        True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
+        the number of trees (2020, Algorithm 2).
+    version : {{"2020", "2021"}}, default="2021"
+        Which paper ``as_published=True`` follows; the rigorous form is the same for both.
+    """
+
+
+@shared_parameters(_OWN_PARAMETERS, _DEPTH, classifier=True)
 class DiPriMeForestClassifier(_MedianForest, PrivateForestClassifierBase):
-    """Private median forest for classification (DiPriMe).
+    """Private median forest for classification (DiPriMe, DiPriMeExp, DiPriMeFlip).
 
-    Every row is put in one secret random tree. Each node draws a feature with public coins and cuts it by the
-    exponential mechanism near the median of its rows; nominal features are cut into two balanced sets of
-    categories. Leaves release noisy class counts, and the counts of all trees are added up to predict.
+    Each node cuts a feature by the exponential mechanism near the median of its rows; nominal features are
+    cut into two balanced sets of categories. Leaves release noisy class counts, and the counts of all trees
+    are added up to predict.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     the levels of a tree and its leaves add up, nodes of a level and trees hold disjoint rows.
 
-    **Differs from the paper** (Consul and Williamson 2021) in six ways. (1) Rows are assigned to trees
-    independently; equal-sized groups cost up to 3 epsilon when a row is added. (2) Thresholds are cells of a
-    public grid and all arithmetic is on integers; doubles leak through their last bits. (3) The depth rule
-    uses a noisy count, 2 % of the budget; the paper's count is exact. (4) The sign of the score of
-    categorical splits is corrected: balanced ones win. (5) Noise is discrete Laplace, on empty leaves too.
-    (6) Missing and undeclared values have cells of their own.
+    **Differs from the papers** (Consul and Williamson 2020, 2021) in eight ways. (1) Rows are assigned to
+    trees independently; equal-sized groups cost up to 3 epsilon when a row is added. (2) K candidate medians
+    on the same rows cost K times their budget, not once as claimed: ``"exponential"`` chooses feature and
+    threshold jointly, ``"permute_and_flip"`` draws the median of the chosen feature only. (3) The median has
+    the length of the interval as base measure, also where 2020 leaves it out and permute-and-flip would: both
+    lose privacy without bound. (4) Thresholds are cells of a public grid and all arithmetic is on integers;
+    doubles leak through their last bits. (5) The depth rule uses a noisy count, 2 % of the budget; the
+    papers' count is exact. (6) The sign of the score of categorical splits is corrected: balanced ones win.
+    (7) Noise is discrete Laplace, on empty leaves too. (8) Missing and undeclared values have cells of their
+    own.
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of trees.
-    split_share : float, default=0.5
-        Part of the budget for splits (the paper's rho); the rest goes to the leaves.
-    expected_leaf_rows : float, default=25
-        Rows per leaf that the depth rule aims at.
-    {common}
+    {parameters}
 
     Examples
     --------
@@ -120,58 +185,45 @@ class DiPriMeForestClassifier(_MedianForest, PrivateForestClassifierBase):
         bounds: Any = None,
         classes: Any = None,
         max_depth: int | None = None,
+        variant: Variant = "uniform",
+        max_features: int = 5,
         split_share: float = 0.5,
         expected_leaf_rows: float = 25,
+        partition: bool = True,
+        version: Version = "2021",
         neighboring: str = "add_or_remove_one",
         max_rows_per_person: int = 1,
         accountant: BudgetAccountant | None = None,
         on_leak: str = "raise",
+        as_published: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            n_estimators,
-            epsilon=epsilon,
-            delta=delta,
-            schema=schema,
-            bounds=bounds,
-            max_depth=max_depth,
-            neighboring=neighboring,
-            max_rows_per_person=max_rows_per_person,
-            accountant=accountant,
-            on_leak=on_leak,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
+            accountant, on_leak, as_published, n_jobs, random_state, verbose,
+        )  # fmt: skip
         self.classes = classes
-        self.split_share = split_share
-        self.expected_leaf_rows = expected_leaf_rows
+        self._set(variant, max_features, split_share, expected_leaf_rows, partition, version)
 
 
-@shared_parameters(_DEPTH, classifier=False)
+@shared_parameters(_OWN_PARAMETERS, _DEPTH, classifier=False)
 class DiPriMeForestRegressor(_MedianForest, PrivateForestRegressorBase):
-    """Private median forest for regression (DiPriMe).
+    """Private median forest for regression (DiPriMe, DiPriMeExp, DiPriMeFlip).
 
     Grows as `DiPriMeForestClassifier` does. Leaves release the noisy sums of y and of its distance to the
     upper bound; their ratio, added up over trees, is the prediction.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0).
 
-    **Differs from the paper** as the classifier does, and in the leaves: the paper adds Laplace noise of
+    **Differs from the papers** as the classifier does, and in the leaves: the papers add Laplace noise of
     scale range / (n epsilon) to the mean of a leaf's n rows. That scale is private, and one row can change
     the odds of a large output without bound. The pair of sums has a public noise scale and a smaller error.
 
     Parameters
     ----------
-    n_estimators : int, default=10
-        Number of trees.
-    split_share : float, default=0.5
-        Part of the budget for splits (the paper's rho); the rest goes to the leaves.
-    expected_leaf_rows : float, default=25
-        Rows per leaf that the depth rule aims at.
-    {common}
+    {parameters}
 
     Examples
     --------
@@ -193,31 +245,24 @@ class DiPriMeForestRegressor(_MedianForest, PrivateForestRegressorBase):
         bounds: Any = None,
         target_bounds: Any = None,
         max_depth: int | None = None,
+        variant: Variant = "uniform",
+        max_features: int = 5,
         split_share: float = 0.5,
         expected_leaf_rows: float = 25,
+        partition: bool = True,
+        version: Version = "2021",
         neighboring: str = "add_or_remove_one",
         max_rows_per_person: int = 1,
         accountant: BudgetAccountant | None = None,
         on_leak: str = "raise",
+        as_published: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
-            n_estimators,
-            epsilon=epsilon,
-            delta=delta,
-            schema=schema,
-            bounds=bounds,
-            max_depth=max_depth,
-            neighboring=neighboring,
-            max_rows_per_person=max_rows_per_person,
-            accountant=accountant,
-            on_leak=on_leak,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
+            accountant, on_leak, as_published, n_jobs, random_state, verbose,
+        )  # fmt: skip
         self.target_bounds = target_bounds
-        self.split_share = split_share
-        self.expected_leaf_rows = expected_leaf_rows
+        self._set(variant, max_features, split_share, expected_leaf_rows, partition, version)

@@ -7,9 +7,8 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-from dpforest.privacy import NeighboringRelation
-
 MAX_DEPTH = 15  # complete trees: 2**15 leaves each
+MAX_TABLE_ENTRIES = 2**25  # leaves of all trees times classes
 
 Rule = tuple[str, Callable[[Any], bool]]
 
@@ -51,11 +50,12 @@ def choice(*options: Any) -> Rule:
 
 COMMON_RULES: dict[str, Rule] = {
     "n_estimators": whole(1, 65536),
-    "epsilon": real(0, math.inf),
+    "epsilon": real(0, math.inf, closed="right"),
     "delta": real(0, 1, closed="left"),
     "max_depth": whole(0, MAX_DEPTH, or_none=True),
     "on_leak": choice("raise", "warn"),
-    "neighboring": choice(*[r.name.lower() for r in NeighboringRelation]),
+    "as_published": choice(True, False),
+    "neighboring": choice("add_or_remove_one", "replace_one"),
     "max_rows_per_person": whole(1),
     "n_jobs": whole(-65536, or_none=True),
     "verbose": whole(0),

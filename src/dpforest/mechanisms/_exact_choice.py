@@ -16,13 +16,19 @@ from dpforest.mechanisms.rates import Rate
 
 
 def exact_choice(
-    utilities: Sequence[int], base: Sequence[int], rate: Rate, first_word: int, words: RandomWords
+    utilities: Sequence[int],
+    base: Sequence[int],
+    rate: Rate,
+    first_word: int,
+    words: RandomWords,
+    digits: int = 40,
 ) -> int:
     """Index drawn with probability proportional to base * exp(rate * utility), at U = 0.first_word...
 
     All quantities are held as intervals. While the interval of U times the sum contains a boundary, U gets 64
     more bits and the sums 20 more digits (64 bits are worth 19.3, so the sums stay ahead of U). The interval
-    shrinks to a point, which is a boundary with probability 0.
+    shrinks to a point, which is a boundary with probability 0. Tests start with fewer digits, where a wrong
+    rounding would show.
     """
     candidates = [i for i, weight in enumerate(base) if weight > 0]
     best = max(utilities[i] for i in candidates)
@@ -31,7 +37,7 @@ def exact_choice(
         Decimal(f"{-(best - utilities[i]) * rate.num * 5**rate.shift}E-{rate.shift}") for i in candidates
     ]
     weights = [base[i] for i in candidates]
-    drawn, bits, digits = first_word, 64, 40
+    drawn, bits = first_word, 64
     while True:
         below, above = _context(digits, decimal.ROUND_FLOOR), _context(digits, decimal.ROUND_CEILING)
         low, high = _cumulative_bounds(weights, exponents, digits)

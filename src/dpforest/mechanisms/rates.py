@@ -70,7 +70,7 @@ class Rate:
         TypeError
             If x is not a rational number.
         ValueError
-            If x is not in [2**-30, 2**21).
+            If x is not positive, or below 2**-30.
 
         Examples
         --------
@@ -92,7 +92,9 @@ class Rate:
             exponent -= 1
         shift = _NUMERATOR_BITS - 1 - exponent
         if shift < 0:
-            raise ValueError(f"A rate must be below 2**21, got about {float(x):.3g}; give a smaller epsilon.")
+            return cls(
+                2**_NUMERATOR_BITS - 1, 0
+            )  # the largest rate there is: noise of any size is all but gone
         if shift > _LARGEST_SHIFT:
             raise ValueError(
                 f"A rate must be at least 2**-30 (about 9.3e-10), got about {float(x):.3g}; "

@@ -12,10 +12,10 @@ not depend on the data. Proof, with d(r) = u(D', r) - u(D, r) and c = epsilon / 
 1. P'(r) / P(r) = exp(c d(r)) / E[exp(c d(R))], where R is drawn from P.
 2. Numerator and denominator both lie in [exp(c lo), exp(c hi)].
 3. So the ratio lies in [exp(-c W), exp(c W)] = [exp(-epsilon), exp(epsilon)]. QED
-A utility that a new row can only raise, by at most s, has W = s; one that can move by s both ways has W = 2
-s. The rate of both functions below is epsilon / W. Permute-and-flip is epsilon-differentially private under
-the same condition (McKenna and Sheldon 2020; it is the maximum of utility plus exponential noise, Ding et al.
-2021).
+A utility that a new row can only raise, by at most s, has W = s; one that can move by s up or down has
+W = 2 s. The rate of both functions below is epsilon / W. Permute-and-flip is epsilon-differentially private
+under the same condition (McKenna and Sheldon 2020); it is the maximum of utility plus exponential noise (Ding
+et al. 2021).
 
 Why the exponential mechanism is exact here
 -------------------------------------------

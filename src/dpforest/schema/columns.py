@@ -205,7 +205,7 @@ def read_table(X: Any, names: Sequence[str], owner: str = "the schema") -> Table
     if isinstance(frame, nw.DataFrame):
         labels = _labels_by_name(frame.columns, names)
         return Table([SeriesColumn(frame.get_column(labels[name])) for name in names])
-    array = _as_array(X, "X")
+    array = as_array(X, "X")
     if array.ndim != 2:
         found = "scalar" if array.ndim == 0 else f"{array.ndim}D"
         raise SchemaError(
@@ -229,7 +229,7 @@ def read_vector(y: Any) -> Column:
         return SeriesColumn(native.get_column(native.columns[0]))
     if isinstance(native, nw.DataFrame | nw.LazyFrame):
         raise SchemaError("y should be one column, got a data frame. Select the column of the target.")
-    array = _as_array(y, "y")
+    array = as_array(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -269,7 +269,8 @@ def _labels_by_name(found: Sequence[Any], expected: Sequence[str]) -> dict[str, 
     return labels
 
 
-def _as_array(X: Any, name: str) -> NDArray[Any]:
+def as_array(X: Any, name: str) -> NDArray[Any]:
+    """Return anything but a frame as an array; no error message tells a value."""
     sparse = sys.modules.get("scipy.sparse")  # if nobody imported it, nobody made a sparse matrix
     if sparse is not None and sparse.issparse(X):
         raise TypeError(f"Sparse data was passed for {name}, but dense data is required. Use '.toarray()'.")

@@ -28,14 +28,11 @@ def _fill_cells(  # type: ignore[no-untyped-def]
         for j in range(n_features):
             value = np.float64(row[j])
             top = last[j]
-            guess = (value - low[j]) * scale[j]
-            # Clipped before it becomes an integer; written so that NaN, too, ends within the grid.
-            guess = guess if guess > 0.0 else 0.0
-            guess = guess if guess < top else top
-            cell = np.floor(guess)
+            cell = np.floor((value - low[j]) * scale[j])
             # Rounding may put the guess one cell off; the borders themselves decide.
             cell = cell - 1.0 if value < low[j] + cell * width[j] else cell
             cell = cell + 1.0 if value >= low[j] + (cell + 1.0) * width[j] else cell
+            # Clipped before it becomes an integer: it may still be huge, infinite or NaN.
             cell = cell if cell > 0.0 else 0.0
             cell = cell if cell < top else top
             cell = cell if value == value else top + 1.0

@@ -134,6 +134,13 @@ class Schema:
         return self.target
 
     @property
+    def n_codes(self) -> int:
+        """How many codes `encode_target` may give a known target."""
+        if self.target is None:
+            raise SchemaError("this schema has no target: declare Classes([...]) or Range(low, high).")
+        return self.target.n_codes
+
+    @property
     def cell_type(self) -> "np.dtype[Any]":
         """Type of the encoded cells: uint8 up to 256 cells, uint16 up to 65536, else uint32."""
         return cell_type(int(self.n_cells.max()))

@@ -78,6 +78,11 @@ class Classes(Declaration):
     def _matcher(self) -> Nominal:
         return Nominal(self.labels)
 
+    @property
+    def n_codes(self) -> int:
+        """How many codes `encode` may give a known label."""
+        return len(self.labels)
+
     def encode(self, y: Any) -> NDArray[np.int32]:
         """Return the position of each label in `labels`, or -1 where it is missing or not declared.
 
@@ -133,6 +138,11 @@ class Range(Declaration):
     def __repr__(self) -> str:
         levels = f", levels={self.levels}" if self.levels != DEFAULT_LEVELS else ""
         return f"Range({plain_number(self.low)}, {plain_number(self.high)}{levels})"
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes `encode` may give a known target."""
+        return self.levels + 1
 
     def encode(self, y: Any) -> NDArray[np.int32]:
         """Return the nearest level of each target, or -1 where it is missing or not a number.

@@ -6,7 +6,7 @@ predictor walk them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,10 @@ class FlatTrees:
     def n_leaves(self) -> int:
         """Leaves of one tree."""
         return int(2**self.depth)
+
+    def __getitem__(self, trees: slice) -> FlatTrees:
+        """Return some of the trees."""
+        return replace(self, feature=self.feature[trees], threshold=self.threshold[trees])
 
     def level(self, level: int) -> slice:
         """Columns of `feature` and `threshold` that hold the nodes of `level`."""

@@ -4,15 +4,37 @@
 released leaf statistics into votes.
 """
 
-from dpforest.trees.growers import grow_greedy, grow_median, grow_random
-from dpforest.trees.leaves import class_probabilities, target_means
-from dpforest.trees.prediction import sum_leaf_values
+from dpforest.trees.growers import (
+    geometric_shares,
+    grow_best_median,
+    grow_greedy,
+    grow_median,
+    grow_multiway,
+    grow_public_median,
+    grow_random,
+)
+from dpforest.trees.leaves import (
+    class_probabilities,
+    class_shares,
+    label_votes,
+    majority_votes,
+    target_means,
+)
+from dpforest.trees.prediction import find_leaves, sum_leaf_values
 
 __all__ = [
     "class_probabilities",
+    "class_shares",
+    "find_leaves",
+    "geometric_shares",
+    "grow_best_median",
     "grow_greedy",
     "grow_median",
+    "grow_multiway",
+    "grow_public_median",
     "grow_random",
+    "label_votes",
+    "majority_votes",
     "sum_leaf_values",
     "target_means",
 ]

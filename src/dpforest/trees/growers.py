@@ -1,4 +1,4 @@
-"""Three ways to grow a forest level by level: random splits, private medians, label-guided splits.
+"""Ways to grow a forest level by level: random splits, medians, label-guided splits.
 
 Each takes a curator and returns finished `FlatTrees`. Which features a node may look at is drawn with public
 coins; only the calls on the curator touch private rows, and each of them is charged there.
@@ -6,6 +6,7 @@ coins; only the calls on the curator touch private rows, and each of them is cha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -14,34 +15,142 @@ from numpy.typing import NDArray
 from dpforest.curator import Curator, Utility
 from dpforest.structure import FlatTrees
 
+# What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
+Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
-def grow_random(curator: Curator, n_trees: int, depth: int) -> FlatTrees:
-    """Cut a random feature at a random place in every node; looks at no row and costs nothing."""
+
+def grow(curator: Curator, n_trees: int, depth: int, level: Callable[[FlatTrees, int], Level]) -> FlatTrees:
+    """Grow complete trees from the root down, one level at a time."""
+    trees = FlatTrees.unsplit(n_trees, depth, curator.subsets.left_sets)
+    for at in range(depth):
+        here = trees.level(at)
+        trees.feature[:, here], trees.threshold[:, here] = level(trees, at)
+    return trees
+
+
+def equal_shares(depth: int) -> list[Fraction]:
+    """Give every level the same part of its pool."""
+    return [Fraction(1, max(depth, 1))] * depth
+
+
+def geometric_shares(depth: int, ratio: Fraction) -> list[Fraction]:
+    """Give every level `ratio` times the part of the level above.
+
+    Examples
+    --------
+    >>> geometric_shares(2, Fraction(3, 2))
+    [Fraction(2, 5), Fraction(3, 5)]
+    """
+    weights = [ratio**level for level in range(depth)]
+    return [weight / sum(weights) for weight in weights]
+
+
+def grow_random(curator: Curator, n_trees: int, depth: int, in_box: bool = True) -> FlatTrees:
+    """Cut a random feature at a random place in every node; looks at no row and costs nothing.
+
+    `in_box` keeps to cuts that are still possible in the node; otherwise features and places are drawn from
+    the whole public domain everywhere, and some cuts separate nothing.
+    """
     from dpforest.trees import _kernels
 
-    trees = FlatTrees.unsplit(n_trees, depth, curator.subsets.left_sets)
-    for level in range(depth):
-        here = trees.level(level)
-        features = draw_features(curator, trees, level, 1)
-        low, high, members = trees.boxes(level, features, curator.schema.n_cells)
+    schema = curator.schema
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        # the box of the root is the whole domain
+        features = draw_features(curator, trees, at, 1, in_box)
+        low, high, members = trees.boxes(at if in_box else 0, features, schema.n_cells)
         coins = curator.coins.take(features.size).reshape(features.shape[:2])
+        cuts = trees.threshold[:, trees.level(at)].copy()
         _kernels.random_cuts(
             features[..., 0], low[..., 0], high[..., 0], members[:, :, 0],
-            *curator.subsets.arrays(), coins, trees.threshold[:, here],
+            *curator.subsets.arrays(), coins, cuts,
         )  # fmt: skip
-        trees.feature[:, here] = features[..., 0]
-    return trees
+        return features[..., 0], cuts
+
+    return grow(curator, n_trees, depth, level)
 
 
-def grow_median(curator: Curator, pool: str, n_trees: int, depth: int) -> FlatTrees:
-    """Cut a random feature near its private median in every node; levels share `pool` equally."""
-    trees = FlatTrees.unsplit(n_trees, depth, curator.subsets.left_sets)
-    for level in range(depth):
-        here = trees.level(level)
-        features = draw_features(curator, trees, level, 1)[..., 0]
-        trees.threshold[:, here] = curator.medians(pool, trees, level, features, Fraction(1, depth))
-        trees.feature[:, here] = features
-    return trees
+def grow_multiway(curator: Curator, n_trees: int, depth: int, paper_depth: int) -> FlatTrees:
+    """Random splits in which a nominal feature, once drawn, is taken apart down to its categories.
+
+    A split into m categories is written as about log2(m) binary levels, so a path of `paper_depth` drawn
+    features may need more than `depth` binary levels; it then ends early. Looks at no row and costs nothing.
+    """
+    from dpforest.trees import _kernels
+
+    schema = curator.schema
+    drawn = np.zeros((n_trees, 1), np.int32)  # features drawn so far on the path to each node
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        nonlocal drawn
+        features = draw_features(curator, trees, at, 1)[..., 0].copy()
+        coins = curator.coins.take(features.size).reshape(features.shape)
+        cuts = trees.threshold[:, trees.level(at)].copy()
+        drawn = np.repeat(drawn, 2 if at else 1, axis=1)
+        _kernels.multiway_cuts(
+            trees.feature, trees.threshold, trees.left_sets, at, schema.n_cells, schema.nominal,
+            *curator.subsets.arrays(), coins, paper_depth, drawn, features, cuts,
+        )  # fmt: skip
+        return features, cuts
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_median(
+    curator: Curator,
+    pool: str,
+    n_trees: int,
+    depth: int,
+    level_shares: list[Fraction] | None = None,
+    unlabelled_only: bool = False,
+) -> FlatTrees:
+    """Cut a random feature near its private median in every node.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend.
+    n_trees, depth : int
+        Public shape of the forest.
+    level_shares : list of Fraction, optional
+        Part of `pool` for each level; equal parts by default.
+    unlabelled_only : bool
+        Look only at rows without a label.
+    """
+    shares = level_shares or equal_shares(depth)
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        features = draw_features(curator, trees, at, 1)[..., 0]
+        return features, curator.medians(pool, trees, at, features, shares[at], unlabelled_only)
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_public_median(curator: Curator, n_trees: int, depth: int) -> FlatTrees:
+    """Cut a random feature at its exact median in every node; free, where only labels are private."""
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        features = draw_features(curator, trees, at, 1)[..., 0]
+        return features, curator.public_medians(trees, at, features)
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_best_median(curator: Curator, pool: str, n_trees: int, depth: int, max_features: int) -> FlatTrees:
+    """Choose among random features the one whose exact median cut separates best, then cut it privately.
+
+    Each level spends half its part of `pool` on the feature and half on the median of that feature alone.
+    """
+    half_level = Fraction(1, 2 * depth) if depth else Fraction(0)
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        candidates = draw_features(curator, trees, at, min(max_features, curator.schema.n_features))
+        features = curator.features_by_median(pool, trees, at, candidates, half_level)
+        return features, curator.medians(pool, trees, at, features, half_level)
+
+    return grow(curator, n_trees, depth, level)
 
 
 def grow_greedy(
@@ -71,18 +180,32 @@ def grow_greedy(
         Part of `pool` for each level; equal parts by default.
     """
     n_slots = min(max_features or curator.schema.n_features, curator.schema.n_features)
-    shares = level_shares or [Fraction(1, depth)] * depth
-    trees = FlatTrees.unsplit(n_trees, depth, curator.subsets.left_sets)
-    for level in range(depth):
-        here = trees.level(level)
-        features = draw_features(curator, trees, level, n_slots)
-        feature, threshold = curator.splits(pool, trees, level, features, utility, shares[level])
-        trees.feature[:, here], trees.threshold[:, here] = feature, threshold
-    return trees
+    shares = level_shares or equal_shares(depth)
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        features = draw_features(curator, trees, at, n_slots)
+        return curator.splits(pool, trees, at, features, utility, shares[at])
+
+    return grow(curator, n_trees, depth, level)
 
 
-def draw_features(curator: Curator, trees: FlatTrees, level: int, n_slots: int) -> NDArray[np.int32]:
+def draw_features(
+    curator: Curator, trees: FlatTrees, level: int, n_slots: int, in_box: bool = True
+) -> NDArray[np.int32]:
     """Draw distinct features for every node with public coins, those that its box can still cut first.
+
+    Parameters
+    ----------
+    curator : Curator
+        Gives the coins and the schema.
+    trees : FlatTrees
+        The splits above `level`.
+    level : int
+        Level of the nodes.
+    n_slots : int
+        Features per node.
+    in_box : bool
+        False draws from all features, whether the node's box can be cut or not.
 
     Returns
     -------
@@ -93,7 +216,7 @@ def draw_features(curator: Curator, trees: FlatTrees, level: int, n_slots: int) 
     features = np.empty((trees.n_trees, 2**level, n_slots), np.int32)
     coins = curator.coins.take(trees.n_trees * 2**level).reshape(features.shape[:2])
     _kernels.draw_features(
-        trees.feature, trees.threshold, trees.left_sets, level,
+        trees.feature, trees.threshold, trees.left_sets, level if in_box else 0,
         curator.schema.n_cells, curator.schema.nominal, coins, features,
     )  # fmt: skip
     return features

@@ -28,6 +28,48 @@ def class_probabilities(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     return uniform
 
 
+def label_votes(labels: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    """Give each leaf one vote for its released label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> label_votes(np.array([[1, 0]]), 2)
+    array([[[0., 1.],
+            [1., 0.]]])
+    """
+    return np.eye(n_classes)[labels]
+
+
+def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Class fractions of every leaf from its noisy counts, clamped at zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_shares(np.array([[[3, 1], [-1, -2]]]))
+    array([[[0.75, 0.25],
+            [0.5 , 0.5 ]]])
+    """
+    flat = class_probabilities(counts.reshape(-1, counts.shape[-1]).astype(np.float64))
+    return flat.reshape(counts.shape)
+
+
+def majority_votes(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give each leaf one vote for its most common class, split evenly among ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> majority_votes(np.array([[[0.75, 0.25], [0.5, 0.5]]]))
+    array([[[1. , 0. ],
+            [0.5, 0.5]]])
+    """
+    best = shares == shares.max(axis=-1, keepdims=True)
+    votes: NDArray[np.float64] = best / best.sum(axis=-1, keepdims=True)
+    return votes
+
+
 def target_means(sums: NDArray[np.float64], levels: int, fallback: float) -> NDArray[np.float64]:
     """Mean target in fixed-point levels from summed noisy pairs (sum of y, sum of levels - y).
 

@@ -43,3 +43,24 @@ def sum_leaf_values(
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(run, borders[:-1], borders[1:]))
     return out
+
+
+def find_leaves(trees: FlatTrees, cells: NDArray[Any]) -> NDArray[np.int64]:
+    """Leaf that each row falls in, tree by tree.
+
+    Parameters
+    ----------
+    trees : FlatTrees
+        Finished trees.
+    cells : ndarray of shape (n_rows, n_features)
+        Rows encoded by the schema.
+
+    Returns
+    -------
+    ndarray of shape (n_trees, n_rows)
+    """
+    from dpforest.trees import _kernels
+
+    out = np.empty((trees.n_trees, len(cells)), np.int64)
+    _kernels.find_leaves(cells, trees.feature, trees.threshold, trees.left_sets, trees.depth, out)
+    return out

@@ -1,0 +1,288 @@
+"""Private ensembles from labelled and unlabelled rows (Huang, Lei and Kaban 2022, Algorithms 3 and 4).
+
+Median splits need no labels, so unlabelled rows can shape the trees and labelled rows are left for the
+leaves. Unlabelled rows have -1, None or nothing as label, as in scikit-learn's semi-supervised module.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.curator import Curator, PrivateTable
+from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
+from dpforest.forests.docs import shared_parameters
+from dpforest.forests.median import depth_by_occupancy
+from dpforest.forests.parameters import choice, whole
+from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetAccountant, BudgetPlan, NeighboringRelation, Pool
+from dpforest.published import Domain, PublishedForest, partitioning_ensemble, transductive_ensemble
+from dpforest.schema import Schema
+from dpforest.structure import FlatTrees
+from dpforest.trees import (
+    find_leaves,
+    geometric_shares,
+    grow_median,
+    grow_public_median,
+    sum_leaf_values,
+)
+
+_DEPTH = "None takes the number of features, or less where leaves would hold under 5 rows on average."
+
+
+class _LabelPrivate(PrivateForestClassifierBase):
+    """What both estimators share when only labels are private: trees from public features."""
+
+    _unlabelled_code = -1
+
+    def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
+        return super()._open(table, plan, words, one_against_rest=True)
+
+    def _public_depth(self, curator: Curator, n_trees: int) -> int:
+        """Limit the depth by the public number of labelled rows."""
+        if self.max_depth is not None:
+            return int(self.max_depth)
+        _, is_labelled = curator.public_cells()
+        limit = depth_by_occupancy(int(is_labelled.sum()), n_trees, LEAF_ROWS)
+        return min(curator.schema.n_features, limit)
+
+
+@shared_parameters(
+    """n_estimators : int, default=10
+        Number of trees.
+    feature_privacy : bool, default=True
+        True protects whole rows (SSPE-1). False protects labels only, features are public (SSPE-2): the
+        guarantee is then for changing one label, and `neighboring` is not used.
+    persons_in_both : bool, default=False
+        Say True if a person may have an unlabelled and a labelled row: the budget is then shared by trees
+        and leaves instead of given to both. Only with `feature_privacy`.
+    """,
+    _DEPTH,
+    classifier=True,
+)
+class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
+    """Median trees shaped by unlabelled rows, leaves filled by labelled ones (SSPE-1 and SSPE-2).
+
+    **Guarantee.** ``feature_privacy=True``: pure epsilon-DP for adding or removing one row, labelled or not.
+    An unlabelled row touches the trees only, a labelled one the leaves only, so each gets the whole budget; a
+    person with a row in both sets is covered by ``persons_in_both=True``. Giving a label to a row that had
+    none counts as removing one row and adding another. ``feature_privacy=False``: epsilon-DP for changing
+    one label, features and the fact of being labelled being public; trees are cut at exact medians.
+
+    **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 3) as `PartitioningEnsembleClassifier`
+    does, and in the label noise of SSPE-2: a changed label moves two counts, so Laplace(1 / epsilon) on all
+    counts costs 2 epsilon. Here two classes share one noisy count (leaf sizes are public), and more classes
+    get twice the noise.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpforest import SemiSupervisedPartitioningEnsembleClassifier
+    >>> X = np.random.default_rng(0).random((5000, 2))
+    >>> truth = (X[:, 0] > 0.5).astype(int)
+    >>> y = np.where(np.arange(5000) % 5 == 0, truth, -1)
+    >>> model = SemiSupervisedPartitioningEnsembleClassifier(epsilon=2.0, bounds=(0, 1), classes=[0, 1])
+    >>> model.fit(X, y).score(X, truth) > 0.7
+    True
+    """
+
+    _published = "partitioning_ensemble"
+    _rules: ClassVar = {
+        **PrivateForest._rules,
+        "feature_privacy": choice(True, False),
+        "persons_in_both": choice(True, False),
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        schema: Schema | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        max_depth: int | None = None,
+        feature_privacy: bool = True,
+        persons_in_both: bool = False,
+        neighboring: str = "add_or_remove_one",
+        max_rows_per_person: int = 1,
+        accountant: BudgetAccountant | None = None,
+        on_leak: str = "raise",
+        as_published: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
+            accountant, on_leak, as_published, n_jobs, random_state, verbose,
+        )  # fmt: skip
+        self.classes = classes
+        self.feature_privacy = feature_privacy
+        self.persons_in_both = persons_in_both
+
+    def _relation(self) -> NeighboringRelation:
+        return super()._relation() if self.feature_privacy else NeighboringRelation.LABEL_CHANGE
+
+    def _pools(self) -> list[Pool]:
+        if not self.feature_privacy:
+            return [Pool("leaves", Fraction(1), "noisy class counts of every leaf")]
+        # Someone with two rows is counted twice, so a count of 2 % costs them 4 %.
+        counting = Fraction(4 if self.persons_in_both else 2, 100) if self.max_depth is None else Fraction(0)
+        each = (1 - counting) / 2 if self.persons_in_both else 1 - counting
+        parts = ("all rows", "all rows") if self.persons_in_both else ("unlabelled rows", "labelled rows")
+        splitting = each if self.max_depth != 0 else Fraction(0)
+        return [
+            Pool("count", counting, "noisy number of rows, which limits the depth"),
+            Pool("splits", splitting, "private medians, each level 3/2 of the one above", parts[0]),
+            Pool("leaves", each, "noisy class counts of every leaf", parts[1]),
+        ]
+
+    def _grow(self, curator: Curator) -> FlatTrees:
+        n_trees = self.n_estimators
+        if not self.feature_privacy:
+            trees = grow_public_median(curator, n_trees, self._public_depth(curator, n_trees))
+            curator.scatter_rows(n_trees)
+            return trees
+        depth = self.max_depth
+        if depth is None:
+            n_rows = curator.row_count("count", Fraction(1, 2 if self.persons_in_both else 1))
+            depth = min(curator.schema.n_features, depth_by_occupancy(n_rows, n_trees, LEAF_ROWS))
+        curator.scatter_rows(n_trees)
+        shares = geometric_shares(depth, BUDGET_RATIO)
+        return grow_median(curator, "splits", n_trees, depth, shares, unlabelled_only=True)
+
+    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+        return partitioning_ensemble(
+            X[y >= 0],
+            y[y >= 0],
+            domain,
+            self._generator(),
+            epsilon=self.epsilon,
+            n_trees=self.n_estimators,
+            max_depth=self.max_depth,
+            unlabelled=X[y < 0],
+            label_only=not self.feature_privacy,
+        )
+
+
+@shared_parameters(
+    """n_estimators : int, default=10
+        Trees of the first ensemble, whose leaves hold private labels.
+    n_second : int, default=10
+        Trees of the second ensemble, whose leaves hold labels that the first predicts.
+    """,
+    _DEPTH,
+    classifier=True,
+)
+class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
+    """A first ensemble labels the unlabelled rows, a second one learns from them too (PTE).
+
+    Features are public. The first ensemble is SSPE-2: exact medians of all rows, noisy counts of the private
+    labels. It predicts the unlabelled rows, and the second ensemble counts these predictions, without noise
+    because they are public already. Both ensembles predict together, their counts added up.
+
+    **Guarantee.** Epsilon-DP for changing one label ((epsilon, delta)-DP by zCDP if delta > 0); features and
+    the fact of being labelled are public, and `neighboring` is not used.
+
+    **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 4): the text places it in setting I,
+    where its many trees on the same rows would cost many times epsilon; only label privacy makes sense. There
+    the second ensemble needs no noise, and label counts have the constants of
+    `SemiSupervisedPartitioningEnsembleClassifier`.
+
+    Parameters
+    ----------
+    {parameters}
+    transduction_ : ndarray
+        Predicted labels of the unlabelled rows, in their order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpforest import TransductivePartitioningEnsembleClassifier
+    >>> X = np.random.default_rng(0).random((5000, 2))
+    >>> truth = (X[:, 0] > 0.5).astype(int)
+    >>> y = np.where(np.arange(5000) % 5 == 0, truth, -1)
+    >>> model = TransductivePartitioningEnsembleClassifier(epsilon=2.0, bounds=(0, 1), classes=[0, 1])
+    >>> model.fit(X, y).transduction_.shape
+    (4000,)
+    """
+
+    _published = "transductive_ensemble"
+    _rules: ClassVar = {**PrivateForest._rules, "n_second": whole(1, 65536)}
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        n_second: int = 10,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        schema: Schema | None = None,
+        bounds: Any = None,
+        classes: Any = None,
+        max_depth: int | None = None,
+        neighboring: str = "add_or_remove_one",
+        max_rows_per_person: int = 1,
+        accountant: BudgetAccountant | None = None,
+        on_leak: str = "raise",
+        as_published: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
+            accountant, on_leak, as_published, n_jobs, random_state, verbose,
+        )  # fmt: skip
+        self.n_second = n_second
+        self.classes = classes
+
+    def _relation(self) -> NeighboringRelation:
+        return NeighboringRelation.LABEL_CHANGE
+
+    def _pools(self) -> list[Pool]:
+        return [Pool("leaves", Fraction(1), "noisy class counts of every leaf of the first ensemble")]
+
+    def _grow(self, curator: Curator) -> FlatTrees:
+        depth = self._public_depth(curator, self.n_estimators)
+        trees = grow_public_median(curator, self.n_estimators + self.n_second, depth)
+        curator.scatter_rows(self.n_estimators)
+        return trees
+
+    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
+        first, second = trees[: self.n_estimators], trees[self.n_estimators :]
+        private = curator.leaf_histograms("leaves", first)
+        cells, is_labelled = curator.public_cells()
+        unlabelled = cells[~is_labelled]
+        predicted = sum_leaf_values(first, private.astype(np.float64), unlabelled).argmax(axis=1)
+        self.transduction_ = np.asarray(curator.schema.classes.labels)[predicted]
+        counts = np.zeros((second.n_trees, second.n_leaves, private.shape[2]), np.int64)
+        for tree, leaves in zip(counts, find_leaves(second, unlabelled), strict=True):
+            np.add.at(tree, (leaves, predicted), 1)
+        return np.concatenate([private, counts])
+
+    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+        forest = transductive_ensemble(
+            X[y >= 0],
+            y[y >= 0],
+            domain,
+            self._generator(),
+            epsilon=self.epsilon,
+            n_first=self.n_estimators,
+            n_second=self.n_second,
+            max_depth=self.max_depth,
+            unlabelled=X[y < 0],
+        )
+        predicted = forest.votes(X[y < 0]).argmax(axis=1)
+        self.transduction_ = np.asarray(self.schema_.classes.labels)[predicted]
+        return forest

@@ -1,0 +1,39 @@
+"""The papers' algorithms as they were published, flaws included. NOTHING HERE IS PRIVATE.
+
+This room exists so that published tables can be reproduced and broken promises shown. It stands apart: it
+imports numpy and the schema only, draws floating-point noise from numpy generators, keeps no ledger and pays
+nothing. Estimators reach it with `as_published=True` alone, warn with the reasons listed here, and void their
+guarantee.
+
+Modules, in the order of their dependence: `domain` (public facts and raw rows), `draws` (random choices),
+`trees`, `leaves` and `forest` (what all but one form share), then one module per paper: `median_splits` and
+`median_forest` (Consul and Williamson, 2020 and 2021), `smooth_sensitivity` (Fletcher and Islam, 2017),
+`random_trees` (Bojarski and others, 2014), `partitioning` (Huang, Lei and Kaban, 2022). `broken_promises`
+says what each gets wrong.
+
+All fits have the form `fit(X, y, domain, rng, *, epsilon, ...)` and return a `PublishedForest`.
+"""
+
+from dpforest.published.broken_promises import BROKEN_PROMISES, BrokenPromise, reasons
+from dpforest.published.domain import Domain, domain_of, raw_matrix, raw_target
+from dpforest.published.forest import PublishedForest
+from dpforest.published.median_forest import dipri_me
+from dpforest.published.partitioning import partitioning_ensemble, transductive_ensemble
+from dpforest.published.random_trees import random_decision_trees
+from dpforest.published.smooth_sensitivity import smooth_sensitivity_forest
+
+__all__ = [
+    "BROKEN_PROMISES",
+    "BrokenPromise",
+    "Domain",
+    "PublishedForest",
+    "dipri_me",
+    "domain_of",
+    "partitioning_ensemble",
+    "random_decision_trees",
+    "raw_matrix",
+    "raw_target",
+    "reasons",
+    "smooth_sensitivity_forest",
+    "transductive_ensemble",
+]
