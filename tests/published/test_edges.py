@@ -210,7 +210,7 @@ def test_discrete_features_are_used_once_per_path(rng):
 def test_empty_leaves_have_uniform_labels_that_stay(rng):
     domain = unit_cube(1, n_classes=4)
     forest = smooth_sensitivity_forest(
-        np.empty((0, 1)), np.empty(0, int), domain, rng, epsilon=1.0, n_trees=8000, max_depth=1
+        np.empty((0, 1)), np.empty(0, int), domain, rng, epsilon=1.0, n_trees=3000, max_depth=1
     )
     votes = forest.votes(np.array([[0.3]]))[0]
     assert stats.chisquare(votes).pvalue > 1e-6

@@ -66,11 +66,11 @@ def test_labels_of_ties_and_of_many_classes():
     weight = math.exp(0.5)
     np.testing.assert_allclose(shares[0], np.array([weight, weight, 1]) / (2 * weight + 1))
     np.testing.assert_allclose(shares[1], 1 / 3)
-    np.testing.assert_allclose(shares[2], [1, 0, 0])
+    np.testing.assert_allclose(shares[2], [1, 0, 0], atol=1e-300)
 
 
 def test_one_more_row_changes_two_parts():
-    """Ten parts of three equal rows, one row of another label: all parts but the growing one name that label."""
+    """Ten parts of three equal rows, one more row: all parts but the growing one name its label."""
     small, mixed = label_probabilities(np.array([[3.0, 0.0], [2.0, 1.0]]), 1.0)[:, 1]
     after = 4 / 31 * small**9 + 27 / 31 * small**8 * mixed
     broken = promise("equal parts for the trees", "smooth_sensitivity_forest")
@@ -99,9 +99,9 @@ def test_fitted_counts_have_that_noise(rng):
 
 def test_budget_from_rows_is_private_information():
     broken = promise("budget from the number of rows", "random_decision_trees")
-    few, more = (stats.laplace(scale=noise_scale(1, budget_from_rows(n))).logsf(1e4) for n in (7312, 7313))
+    few, more = (-1e4 / noise_scale(1, budget_from_rows(n)) for n in (7312, 7313))  # logs of twice the tails
     assert more - few > broken.claimed
-    assert more - few == pytest.approx(broken.loss, abs=5e-4)
+    assert more - few == pytest.approx(broken.loss, abs=1e-3)
 
 
 def test_leaves_with_a_negative_count_are_coins(rng):
@@ -159,7 +159,7 @@ def test_ten_rows_are_a_leaf_and_eleven_a_split(rng):
 
 
 def test_private_median_follows_its_law(rng):
-    """Two values, so candidates between them all have rank 1 and the draw is uniform; budget 0 is uniform too."""
+    """Candidates between two values all have rank 1, so the draw is uniform; otherwise the rank decides."""
     draws = [private_median(np.array([0.0, 1.0]), 1.0, rng) for _ in range(5000)]
     assert stats.kstest(draws, "uniform").pvalue > 1e-6
     assert N_CANDIDATES == 100
@@ -215,7 +215,7 @@ def test_first_setting_splits_by_unlabelled_rows_and_counts_labelled_ones(rng):
 
 
 def test_transductive_trees_all_see_everybody_at_full_price(monkeypatch, rng):
-    """Claimed once. Five and five trees, a row at 0.99 above which all thresholds lie: each tree costs nearly 1."""
+    """Charged once. A row at 0.99 and all thresholds above it: each of ten trees costs nearly the budget."""
     trees, leaves = [], []
     build, fill = partitioning.build_tree, partitioning.distribute_labels
     monkeypatch.setattr(

@@ -7,8 +7,8 @@ Section 3.1 and the function FindSplit of Algorithm 1. `median_forest` calls `Ca
 What is false, for records in [0, 1] and budget 1:
 
 * 2020, median by index: the interval after the j-th value is chosen without regard to its length. {0, 1/2-h,
-  1} and the same with 1/2+h: a threshold between 1/2-h and 1/2+h has probability 1.2e-6 and 0.54 at h = 1e-6,
-  a log-ratio of 13 that grows without bound as h falls.
+  1} and the same with 1/2+h: at h = 1e-6 a threshold between the two has probability 2e-6 and 0.54, a
+  log-ratio of 12.5 that grows without bound as h falls.
 * 2021, permute-and-flip: the mechanism needs a finite public list, and run over the intervals between the
   data it has the same flaw, a log-ratio of 12.4.
 * Both, K candidate medians: all K look at the same records, so they cost K times the budget of one, not once.
