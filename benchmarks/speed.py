@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from dpforest import DiPriMeForestClassifier
+import dpforest
 from dpforest.curator import Curator, PrivateTable
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
@@ -75,6 +75,45 @@ class RandomSplits:
         return sum_leaf_values(self.trees, self.leaves, self.schema.encode_features(X)).argmax(axis=1)
 
 
+def estimators(n_trees: int) -> dict[str, object]:
+    """Every estimator of the papers, with the same shape."""
+    shape = {"bounds": (0, 1), "classes": [0, 1], "max_depth": DEPTH}
+    return {
+        "DiPriMe": dpforest.DiPriMeForestClassifier(n_trees, **shape),
+        "DiPriMeExp": dpforest.DiPriMeForestClassifier(n_trees, variant="exponential", **shape),
+        "DiPriMeFlip": dpforest.DiPriMeForestClassifier(n_trees, variant="permute_and_flip", **shape),
+        "random forest with labels": dpforest.RandomDecisionForestClassifier(n_trees, **shape),
+        "random trees, all rows in all trees": dpforest.RandomDecisionTreesClassifier(n_trees, **shape),
+        "SPE": dpforest.PartitioningEnsembleClassifier(n_trees, **shape),
+        "SSPE-1": dpforest.SemiSupervisedPartitioningEnsembleClassifier(n_trees, **shape),
+        "SSPE-2, all rows in all trees": dpforest.SemiSupervisedPartitioningEnsembleClassifier(
+            n_trees, feature_privacy=False, **shape
+        ),
+        "PTE, all rows in all trees": dpforest.TransductivePartitioningEnsembleClassifier(
+            n_trees // 2, n_trees // 2, **shape
+        ),
+    }
+
+
+def compare_papers(n_rows: int, n_trees: int, console: Console) -> None:
+    """Fit every estimator with many trees, against scikit-learn's ExtraTrees of the same shape."""
+    X, y = table(n_rows)
+    half = np.where(np.arange(n_rows) % 2, y, -1)
+    peer = cpu(lambda: ExtraTreesClassifier(n_trees, max_depth=DEPTH).fit(X, y), repeats=1)
+    shown = Table(
+        title=f"{n_rows:,} x {N_FEATURES}, {n_trees} trees, depth {DEPTH}, one thread, CPU time of fit"
+    )
+    for column in ("", "s", "ExtraTrees / fit"):
+        shown.add_column(column, justify="left" if not column else "right")
+    shown.add_row("scikit-learn ExtraTrees", f"{peer:.2f}", "1")
+    for name, model in estimators(n_trees).items():
+        target = half if name.startswith(("SSPE", "PTE")) else y
+        model.fit(X[:100], target[:100])  # compile
+        seconds = cpu(lambda m=model, t=target: m.fit(X, t), repeats=2)
+        shown.add_row(name, f"{seconds:.2f}", f"{peer / seconds:.0f}")
+    console.print(shown)
+
+
 def peer_seconds(n_rows: int) -> tuple[float, float] | None:
     """diffprivlib in an environment of its own, because it needs an older scikit-learn."""
     python = PEERS / "bin" / "python"
@@ -94,8 +133,11 @@ def measure(n_rows: int, peers: bool) -> dict[str, tuple[float, float]]:
     read = cpu(lambda: np.add.reduce(X, axis=None))
     encode = cpu(lambda: Schema.from_bounds((0, 1), n_features=N_FEATURES, classes=[0, 1]).encode_features(X))
     found = {"read X once (float32)": (read, np.nan), "read and bin X": (read + encode, np.nan)}
-    median = DiPriMeForestClassifier(N_TREES, epsilon=1.0, bounds=(0, 1), classes=[0, 1], max_depth=DEPTH)
-    for name, model in [("dpforest, random splits", RandomSplits()), ("dpforest, median splits", median)]:
+    models = {
+        "dpforest, random splits": RandomSplits(),
+        "dpforest, median splits": estimators(N_TREES)["DiPriMe"],
+    }
+    for name, model in models.items():
         model.fit(X[:100], y[:100]).predict(X[:100])  # compile
         found[name] = cpu(lambda m=model: m.fit(X, y)), cpu(lambda m=model: m.predict(X))
     for peer in (RandomForestClassifier, ExtraTreesClassifier):
@@ -112,7 +154,7 @@ def measure(n_rows: int, peers: bool) -> dict[str, tuple[float, float]]:
 def extra_memory(n_rows: int) -> float:
     """Peak memory of a median fit beyond its input, as a part of X in float64."""
     X, y = table(n_rows)
-    model = DiPriMeForestClassifier(N_TREES, epsilon=1.0, bounds=(0, 1), classes=[0, 1], max_depth=DEPTH)
+    model = estimators(N_TREES)["DiPriMe"]
     tracemalloc.start()
     model.fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
@@ -124,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--no-peers", action="store_true", help="leave diffprivlib out")
+    parser.add_argument("--trees", type=int, default=100, help="trees of the comparison of all estimators")
     options = parser.parse_args()
     console = Console(width=120)
     seconds = {}
@@ -152,6 +195,7 @@ def main() -> None:
         for name in ("dpforest, random splits", "dpforest, median splits"):
             growth = seconds[large][name][0] / seconds[small][name][0]
             console.print(f"{name}: {large / small:.0f} x rows cost {growth:.1f} x time")
+    compare_papers(last, options.trees, console)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "mechanisms": {"privacy"},
     "backends": {"schema", "structure"},
     "curator": {"backends", "mechanisms", "privacy", "schema", "structure"},
+    "inspection": {"trees"},
     "trees": {"curator", "schema", "structure"},
     "forests": {"curator", "mechanisms", "privacy", "published", "schema", "structure", "theory", "trees"},
 }

@@ -12,9 +12,11 @@ from scipy.stats import chisquare
 
 from dpforest import mechanisms
 from dpforest.backends import MemoryBackend
-from dpforest.curator import Utility
-from dpforest.curator.utilities import Candidates
-from dpforest.mechanisms import Rate
+from dpforest.curator import EXPONENTIAL, Curator, PrivateTable, Utility
+from dpforest.curator.utilities import Candidates, median_scores
+from dpforest.mechanisms import RandomWords, Rate
+from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
+from dpforest.schema import Classes, Schema
 from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.neighbours import neighbours
@@ -180,3 +182,107 @@ def test_a_noiseless_curator_takes_the_best_cut(open_curator):
         np.testing.assert_array_equal(
             curator.leaf_histograms("everything", FlatTrees.unsplit(1, 0), Fraction(1, 2)), [[[3, 3, 0]]]
         )
+
+
+def table_by_code(records, schema, by):
+    X, y = rows_of(records)
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
+    root, asked = FlatTrees.unsplit(1, 1), np.array([[[0, 1]]], np.int32)
+    _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by))
+    return table[0]
+
+
+@pytest.mark.parametrize("is_class", [True, False], ids=["classes", "numbers"])
+def test_median_scores_move_within_their_range(is_class):
+    """The premise of the choice of a feature by its exact median cut, on random and on extreme tables."""
+    schema, by = (CLASSES, "target") if is_class else (TARGET, "coarse target")
+    rng = np.random.default_rng(0)
+    domain = [(x, c, y) for x in (0.1, 0.4, 0.6, 0.9) for c in "abc" for y in (0, 1)]
+    widest = 0
+    blocks = [[(0.1, "a", 0)] * 40 + [(0.9, "b", 1)] * 40, [(0.4, "a", 0)] * 39 + [(0.6, "a", 1)] * 41]
+    for trial in range(400):
+        size = rng.integers(0, 14)
+        block = blocks[trial % 2] if trial % 3 else []
+        records = block + [domain[i] for i in rng.integers(0, len(domain), size)]
+        before = median_scores(table_by_code(records, schema, by), is_class)
+        for record in domain[:: rng.integers(1, 5)]:
+            change = median_scores(table_by_code([*records, record], schema, by), is_class) - before
+            widest = max(widest, change.max() - change.min())
+            third = median_scores.range(is_class) // 3
+            assert (change <= third).all()
+            assert (change >= -2 * third).all()
+    assert widest <= median_scores.range(is_class)
+    assert widest >= median_scores.range(is_class) / 3
+
+
+def test_features_by_median_follow_permute_and_flip(open_curator):
+    epsilon = Fraction(2)
+    with open_curator(RECORDS, epsilon=epsilon * DRAWS) as curator:
+        trees, features = one_level(curator, [0, 1])
+        chosen = curator.features_by_median("everything", trees, 0, features.copy(), Fraction(1))[:, 0]
+    scores = median_scores(table_by_code(RECORDS, CLASSES, "target"), True)
+    rate = Rate.floor(epsilon / median_scores.range(True))
+    assert_follows(chosen.astype(int), mechanisms.permute_and_flip_log_pmf(scores, rate)[0])
+
+
+def test_labels_can_follow_the_exponential_mechanism(open_curator):
+    epsilon = Fraction(1, 2)
+    with open_curator([*RECORDS, (0.1, "a", 1)], epsilon=epsilon * DRAWS) as curator:
+        trees = FlatTrees.unsplit(DRAWS, 0)
+        labels = curator.leaf_labels("everything", trees, mechanism=EXPONENTIAL)[:, 0]
+    expected = mechanisms.exponential_log_pmf([[2, 3, 2]], [1, 1, 1], Rate.floor(epsilon))[0]
+    assert_follows(labels, expected)
+
+
+def label_private(records, schema, epsilon=1):
+    plan = BudgetPlan.divide(epsilon, 0, {"everything": 1}, relation=NeighboringRelation.LABEL_CHANGE)
+    return Curator(PrivateTable(*rows_of(records), schema), plan, RandomWords.seeded(0))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_changed_label_costs_epsilon(n_classes):
+    """Exact: the worst ratio of leaf histograms of one leaf when one label of four changes, and no less."""
+    schema = Schema(CLASSES.features, Classes(list(range(n_classes))))
+    with label_private([], schema) as curator:
+        curator.leaf_histograms("everything", FlatTrees.unsplit(1, 0))
+        (event,) = curator.ledger
+    rate = 2 * np.arcsinh(1 / (np.sqrt(2) * event.parameters["noise_sd"]))  # of exp(-rate |k|)
+    noised = 1 if n_classes == 2 else n_classes  # with two classes one count tells both
+    before, after = np.zeros(n_classes), np.zeros(n_classes)
+    before[0], after[-1] = 1, 1
+    far = np.abs(before - after)[-noised:].sum()  # one record's label moves from the first to the last class
+    assert rate * far == pytest.approx(1, rel=1e-3)
+
+
+def test_two_classes_release_one_noisy_count_and_the_public_size():
+    schema = Schema(CLASSES.features, Classes([0, 1]))
+    records = [(0.1, "a", 0)] * 30 + [(0.1, "a", 1)] * 12
+    with label_private(records, schema) as curator:
+        counts = curator.leaf_histograms("everything", FlatTrees.unsplit(50, 0))
+    assert (counts.sum(axis=-1) == 42).all()
+    assert counts[..., 1].std() > 0
+
+
+def test_features_are_public_under_label_privacy_only(open_curator):
+    feature = np.zeros((1, 1), np.int32)
+    with open_curator(RECORDS) as curator:
+        trees = FlatTrees.unsplit(1, 1, curator.subsets.left_sets)
+        for ask in (curator.public_cells, lambda: curator.public_medians(trees, 0, feature)):
+            with pytest.raises(PrivacyError, match="private"):
+                ask()
+    schema = Schema(CLASSES.features, Classes([0, 1, 2]))
+    records = [(0.1, "a", 0), (0.1, "a", None), (0.9, "a", 1), (0.95, "a", None)]
+    with label_private(records, schema) as curator:
+        cells, is_labelled = curator.public_cells()
+        assert is_labelled.tolist() == [True, False, True, False]
+        assert cells.shape == (4, 2)
+        assert curator.public_medians(trees, 0, feature)[0, 0] in (0, 1, 2)  # between cells 0 and 3
+
+
+def test_medians_of_unlabelled_rows_ignore_labelled_ones(open_curator):
+    records = [(0.1, "a", None)] * 40 + [(0.9, "a", None)] * 40 + [(0.1, "a", 1)] * 900
+    with open_curator(records, epsilon=400) as curator:
+        trees = FlatTrees.unsplit(200, 1, curator.subsets.left_sets)
+        feature = np.zeros((200, 1), np.int32)
+        cut = curator.medians("everything", trees, 0, feature, Fraction(1), unlabelled_only=True)
+    assert set(cut.ravel()) <= {0, 1, 2}

@@ -32,7 +32,8 @@ CLASSIFIERS = {
     "semi": lambda *a: partitioning_ensemble(*a, epsilon=1.0, unlabelled=a[0]),
     "transductive": lambda *a: transductive_ensemble(*a, epsilon=1.0, unlabelled=a[0], n_first=2, n_second=2),
 }
-REGRESSORS = {
+REGRESSORS = (
+    "random",
     "uniform",
     "exponential",
     "flip",
@@ -42,7 +43,7 @@ REGRESSORS = {
     "labels",
     "semi",
     "transductive",
-}
+)
 MIXED = Domain(np.zeros(3), np.array([1.0, 3, 16]), np.array([0, 2, 15]), n_classes=3)
 
 
@@ -126,8 +127,6 @@ def test_refusals(rng):
         partitioning_ensemble(X, y[:3], domain, rng, epsilon=1.0)
     with pytest.raises(ValueError, match="voting"):
         random_decision_trees(X, y, domain, rng, n_trees=1, max_depth=1, voting="median")
-    with pytest.raises(ValueError, match="regression"):
-        random_decision_trees(X, X[:, 0], numbers, rng, n_trees=1, max_depth=1)
     with pytest.raises(ValueError, match="classification"):
         smooth_sensitivity_forest(X, X[:, 0], numbers, rng, epsilon=1.0)
 

@@ -34,7 +34,15 @@ from dpforest.privacy import (
     PrivacyGuarantee,
     PrivacyLeakWarning,
 )
-from dpforest.published import Domain, PublishedForest, domain_of, raw_matrix, raw_target, reasons
+from dpforest.published import (
+    BROKEN_PROMISES,
+    Domain,
+    PublishedForest,
+    domain_of,
+    raw_matrix,
+    raw_target,
+    reasons,
+)
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import class_probabilities, sum_leaf_values, target_means
@@ -189,10 +197,15 @@ class PrivateForest(BaseEstimator):
         self, schema: Schema, trees: FlatTrees, leaves: NDArray[Any], ledger: Ledger, voids: list[str]
     ) -> None:
         """Set the fitted attributes: released values and public facts only."""
-        self.schema_, self.trees_, self.leaf_statistics_, self.ledger_ = schema, trees, leaves, ledger
+        self._describe(schema)
+        self.trees_, self.leaf_statistics_, self.ledger_ = trees, leaves, ledger
         self.leaf_votes_ = self._votes(leaves)
         self.noise_scales_ = {event.purpose: dict(event.parameters) for event in ledger}
         self.guarantee_ = self._promise(ledger.plan, voids)
+
+    def _describe(self, schema: Schema) -> None:
+        """Set the fitted attributes that are public."""
+        self.schema_ = schema
 
     def _promise(self, plan: BudgetPlan, voids: list[str]) -> PrivacyGuarantee:
         """State the promise, or why there is none."""
@@ -203,13 +216,18 @@ class PrivateForest(BaseEstimator):
 
     def _fit_as_published(self, X: Any, y: Any, schema: Schema, leaks: list[str]) -> Self:
         """Run the paper's own form on the raw rows; nothing is promised and nothing can be charged."""
-        reason = f"as published: {reasons(self._published)}"
-        warnings.warn(f"{type(self).__name__} {reason}", PrivacyLeakWarning, stacklevel=3)
+        broken = "; ".join(promise.what for promise in BROKEN_PROMISES[self._published])
+        warnings.warn(
+            f"{type(self).__name__} runs as published and is not private: {reasons(self._published)} "
+            "See docs/explanation/broken-promises.md for the counterexamples.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
         self._spend(self.privacy_plan())
-        self.schema_ = schema
+        self._describe(schema)
         target = raw_target(y, schema)
         self.published_ = self._publish(raw_matrix(X, schema), target, domain_of(schema))
-        self.guarantee_ = self._promise(self.privacy_plan(), [*leaks, reason])
+        self.guarantee_ = self._promise(self.privacy_plan(), [*leaks, f"as published: {broken}"])
         return self
 
     def _random_words(self) -> tuple[RandomWords, list[str]]:
@@ -276,8 +294,8 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
     def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
         return curator.leaf_histograms("leaves", trees)
 
-    def _release(self, schema: Schema, *released: Any) -> None:
-        super()._release(schema, *released)
+    def _describe(self, schema: Schema) -> None:
+        super()._describe(schema)
         self.classes_ = np.asarray(schema.classes.labels)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -17,6 +17,9 @@ True: with scale k / eta and eta public the method is private. Attributes and th
 thresholds from the whole public range. The paper has binary labels and, among discrete attributes, binary
 ones: with more classes the shares of a failed leaf are drawn uniformly from the simplex, and a nominal
 attribute asks for one of its categories at random.
+
+The regression form is that of Consul and Williamson (2021, Section 4, DP-ERT): means in the leaves, with
+noise whose scale is divided by the private number of rows; the mean of the trees predicts.
 """
 
 import math
@@ -27,7 +30,7 @@ from numpy.typing import NDArray
 
 from dpforest.published.domain import Domain, labelled_rows
 from dpforest.published.forest import BinaryForest
-from dpforest.published.leaves import class_counts
+from dpforest.published.leaves import class_counts, noisy_means
 from dpforest.published.trees import LEAF, BinaryTree
 
 __all__ = ["Voting", "random_decision_trees"]
@@ -40,7 +43,7 @@ ROWS_TIMES_BUDGET = 1000  # Section 6: eta = 1000 / n
 
 def random_decision_trees(
     X: FloatArray,
-    y: IntArray,
+    y: IntArray | FloatArray,
     domain: Domain,
     rng: np.random.Generator,
     *,
@@ -54,9 +57,9 @@ def random_decision_trees(
     Parameters
     ----------
     X, y : ndarray
-        Rows and class codes; rows without a known class are left out.
+        Rows and class codes, or targets; rows without a known one are left out.
     domain : Domain
-        Public facts, of a classification table.
+        Public facts.
     rng : Generator
         All draws.
     n_trees, max_depth : int
@@ -82,23 +85,27 @@ def random_decision_trees(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if not domain.n_classes:
-        raise ValueError("the paper classifies; there is no form for regression.")
     if voting not in ("majority", "threshold", "probabilistic"):
         raise ValueError(f"unknown voting rule {voting!r}.")
-    X, labels = labelled_rows(X, y, domain)
-    y = labels.astype(np.int64)
+    X, known = labelled_rows(X, y, domain)
     eta = budget_from_rows(len(X)) if epsilon is None else epsilon
     trees = []
     for _ in range(n_trees):
         tree = random_tree(domain, max_depth, rng)
-        counts = class_counts(tree, X, y, domain.n_classes)
+        if not domain.n_classes:
+            target = domain.target_low, domain.target_high
+            means = noisy_means(
+                tree, X, known.astype(np.float64), target, target[1] - target[0], eta / n_trees, rng
+            )
+            trees.append(tree.with_values(means))
+            continue
+        counts = class_counts(tree, X, known.astype(np.int64), domain.n_classes)
         noisy = counts + rng.laplace(0.0, noise_scale(n_trees, eta), counts.shape)
         shares = leaf_shares(noisy, rng)
         if voting == "majority":
             shares = np.eye(domain.n_classes)[shares.argmax(axis=1)]
         trees.append(tree.with_values(shares))
-    return BinaryForest(trees, domain, average=voting != "majority")
+    return BinaryForest(trees, domain, average=not domain.n_classes or voting != "majority")
 
 
 def budget_from_rows(n_rows: int) -> float:

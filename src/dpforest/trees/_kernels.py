@@ -94,7 +94,7 @@ def multiway_cuts(
             begun = -1
             if level > 0:
                 parent = (1 << (level - 1)) - 1 + node // 2
-                if nominal[feature[tree, parent]]:
+                if threshold[tree, parent] < 0:  # the parent cut a set of categories
                     asked = feature[tree, parent]
                     node_box(feature, threshold, left_sets, tree, level, node, asked, n_cells[asked], members)
                     if members.sum() >= 2:

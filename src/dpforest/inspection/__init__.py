@@ -1,0 +1,5 @@
+"""Looking at finished forests: numbers and plots from released values or from rows that are not private."""
+
+from dpforest.inspection.balance import leaf_occupancy, left_fractions, plot_balance
+
+__all__ = ["leaf_occupancy", "left_fractions", "plot_balance"]

@@ -1,0 +1,237 @@
+"""The papers' formulas, pinned on what the ledger of a fit says was run."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import ExtraTreesClassifier
+
+import dpforest
+from dpforest.forests.median import depth_by_occupancy
+from dpforest.forests.random_forest import binary_depth
+from dpforest.privacy import BudgetAccountant, BudgetExceededError, PrivacyLeakWarning
+from dpforest.schema import Nominal, Numeric, Schema
+from tests.forests.conftest import MODELS, fit, is_classifier
+
+DECLARED = {"bounds": (0, 1), "classes": [0, 1]}
+X = np.random.default_rng(0).random((600, 4))
+Y = (X[:, 0] > 0.5).astype(int)
+
+
+def epsilons(model, word):
+    """What the mechanisms whose purpose contains a word were run at."""
+    return [e.parameters["epsilon"] for e in model.ledger_ if word in e.purpose]
+
+
+def leaf_rate(model):
+    """The a in exp(-a |k|) of the leaf noise, from its standard deviation."""
+    variance = model.ledger_.events[-1].parameters["noise_sd"] ** 2
+    return 2 * math.asinh(1 / math.sqrt(2 * variance))
+
+
+@pytest.mark.parametrize(("variant", "word"), [("uniform", "medians"), ("exponential", "splits by gini")])
+def test_dipri_me_divides_the_split_share_over_levels(variant, word):
+    model = dpforest.DiPriMeForestClassifier(
+        epsilon=3.0, max_depth=4, split_share=0.4, variant=variant, **DECLARED
+    ).fit(X, Y)
+    assert epsilons(model, word) == pytest.approx([0.4 * 3 / 4] * 4)
+    assert leaf_rate(model) == pytest.approx(0.6 * 3, rel=1e-4)
+
+
+def test_dipri_me_flip_pays_feature_and_median_separately():
+    model = dpforest.DiPriMeForestClassifier(
+        epsilon=2.0, max_depth=5, variant="permute_and_flip", **DECLARED
+    ).fit(X, Y)
+    assert epsilons(model, "features") == pytest.approx([0.5 * 2 / 10] * 5)
+    assert epsilons(model, "medians") == pytest.approx([0.5 * 2 / 10] * 5)
+
+
+def test_rows_in_every_tree_divide_the_budget_by_trees():
+    model = dpforest.DiPriMeForestClassifier(8, epsilon=2.0, max_depth=2, partition=False, **DECLARED).fit(
+        X, Y
+    )
+    assert epsilons(model, "medians") == pytest.approx([0.5 * 2 / 2 / 8] * 2)
+    assert leaf_rate(model) == pytest.approx(0.5 * 2 / 8, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "rows_per_leaf", "depth"),
+    [(1235, 10, 3), (27_000, 25, 6), (4910, 25, 4), (90_000, 25, 8), (110_019, 25, 8)],
+    ids=["Banknote", "Credit card", "Robot", "Higgs", "PUC-Rio"],
+)
+def test_dipri_me_depths_of_table_2(n_rows, rows_per_leaf, depth):
+    assert depth_by_occupancy(n_rows, 10, rows_per_leaf) == depth
+
+
+def test_partitioning_ensemble_follows_equation_7():
+    model = dpforest.PartitioningEnsembleClassifier(epsilon=2.0, max_depth=5, **DECLARED).fit(X, Y)
+    c = 1 / (2 * 1.5**5 - 2)
+    assert epsilons(model, "medians") == pytest.approx([c * 1.0 * 1.5**i for i in range(5)])
+    assert leaf_rate(model) == pytest.approx(1.0, rel=1e-4)
+
+
+def test_random_trees_spend_everything_on_leaves_of_all_trees():
+    model = dpforest.RandomDecisionTreesClassifier(21, epsilon=0.5, max_depth=3, **DECLARED).fit(X, Y)
+    assert [e.purpose for e in model.ledger_] == ["leaf class counts"]
+    assert leaf_rate(model) == pytest.approx(0.5 / 21, rel=1e-4)
+    forest = dpforest.RandomDecisionForestClassifier(21, epsilon=0.5, max_depth=3, **DECLARED).fit(X, Y)
+    assert epsilons(forest, "labels") == [0.5]
+
+
+def test_random_forest_depth_counts_categories_in_binary_levels():
+    ordered = Schema({f"x{i}": Numeric(0, 1) for i in range(10)}, MODELS["SPE"].schema.target)
+    assert binary_depth(ordered, 8, n_trees=100) == 8
+    nominal = Schema({f"c{i}": Nominal(list("abcdef")) for i in range(4)}, MODELS["SPE"].schema.target)
+    assert binary_depth(nominal, 2, n_trees=100) == 2 * 3  # 6 categories, missing and other: 8 cells
+    assert binary_depth(ordered, 30, n_trees=60_000) == 8  # as much as the table of leaves has room for
+
+
+def test_each_part_of_a_semi_supervised_table_gets_the_whole_budget():
+    y = np.where(np.arange(600) % 2, Y, -1)
+    model = dpforest.SemiSupervisedPartitioningEnsembleClassifier(epsilon=2.0, max_depth=2, **DECLARED)
+    fitted = model.fit(X, y)
+    assert sum(epsilons(fitted, "medians")) == pytest.approx(2.0)
+    assert leaf_rate(fitted) == pytest.approx(2.0, rel=1e-4)
+    assert fitted.ledger_.total() == 2
+    both = clone(model).set_params(persons_in_both=True).fit(X, y)
+    assert sum(epsilons(both, "medians")) == pytest.approx(1.0)
+    assert leaf_rate(both) == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize(("classes", "rate"), [([0, 1], 2.0), ([0, 1, 2], 1.0)])
+def test_label_privacy_has_its_own_constants(classes, rate):
+    model = dpforest.SemiSupervisedPartitioningEnsembleClassifier(
+        epsilon=2.0, max_depth=2, bounds=(0, 1), classes=classes, feature_privacy=False
+    ).fit(X, np.where(np.arange(600) % 2, Y, -1))
+    assert [e.purpose for e in model.ledger_] == ["leaf class counts"]  # medians are public
+    assert leaf_rate(model) == pytest.approx(rate, rel=1e-4)
+
+
+def test_transduction_answers_for_the_unlabelled_rows():
+    y = np.where(np.arange(600) % 3 == 0, Y, -1)
+    model = dpforest.TransductivePartitioningEnsembleClassifier(epsilon=20.0, **DECLARED).fit(X, y)
+    assert model.transduction_.shape == (400,)
+    assert (model.transduction_ == Y[y == -1]).mean() > 0.6
+    assert model.trees_.n_trees == 20
+
+
+# --- as published ----------------------------------------------------------------------------------------
+
+PUBLISHED = [name for name in MODELS if name not in ("random forest, exponential", "SSPE-1, persons in both")]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_papers_own_forms_warn_and_promise_nothing(name, patients):
+    X, label, target = patients
+    model = clone(MODELS[name])
+    with pytest.warns(PrivacyLeakWarning, match="not private.*log-ratio|not private"):
+        fit(model, patients, as_published=True, epsilon=5.0, random_state=0)
+    assert model.guarantee_.status == "void"
+    assert "as published" in model.guarantee_.reason
+    score = model.score(X, label if is_classifier(model) else target)
+    assert score > (0.55 if is_classifier(model) else -0.5)
+    accountant = BudgetAccountant(epsilon=10.0)
+    with pytest.warns(PrivacyLeakWarning), pytest.raises(BudgetExceededError):
+        fit(clone(model), patients, accountant=accountant)
+    assert len(accountant) == 0
+
+
+def test_the_2020_version_is_its_own(patients):
+    with pytest.warns(PrivacyLeakWarning):
+        model = fit(clone(MODELS["DiPriMeExp"]), patients, as_published=True, version="2020", random_state=0)
+    assert model.score(patients[0], patients[1]) > 0.6
+
+
+# --- learning --------------------------------------------------------------------------------------------
+
+SYN = make_classification(3000, n_features=5, n_informative=5, n_redundant=0, random_state=5)
+
+
+@pytest.mark.parametrize(
+    ("model", "least"),
+    [
+        (dpforest.PartitioningEnsembleClassifier(epsilon=2.0), 0.83),
+        (dpforest.DiPriMeForestClassifier(epsilon=2.0), 0.80),
+        (dpforest.DiPriMeForestClassifier(epsilon=2.0, variant="exponential"), 0.80),
+        (dpforest.DiPriMeForestClassifier(epsilon=2.0, variant="permute_and_flip"), 0.75),
+        (dpforest.RandomDecisionTreesClassifier(epsilon=2.0), 0.70),
+    ],
+    ids=lambda m: type(m).__name__ if not isinstance(m, float) else None,
+)
+def test_rigorous_forms_beat_the_majority_class(model, least):
+    """Syn5d of Huang et al. (2022, Table 1): 3000 rows, 5 features, two classes."""
+    X, y = SYN
+    low, high = X.min() - 0.5, X.max() + 0.5
+    model = clone(model).set_params(bounds=(low, high), classes=[0, 1], random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        accuracy = model.fit(X[:2700], y[:2700]).score(X[2700:], y[2700:])
+    assert accuracy > least
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dpforest.DiPriMeForestClassifier(50, partition=False, max_depth=10),
+        dpforest.RandomDecisionForestClassifier(50, disjoint=False, max_depth=10),
+        dpforest.RandomDecisionTreesClassifier(50, max_depth=12),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_without_noise_they_come_near_extra_trees(model):
+    X, y = SYN
+    low, high = X.min(), X.max()
+    model = clone(model).set_params(epsilon=np.inf, bounds=(low, high), classes=[0, 1], random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        accuracy = model.fit(X[:2700], y[:2700]).score(X[2700:], y[2700:])
+    peer = ExtraTreesClassifier(50, max_features=1, max_depth=10, random_state=0).fit(X[:2700], y[:2700])
+    assert accuracy > peer.score(X[2700:], y[2700:]) - 0.06
+
+
+# --- bad input -------------------------------------------------------------------------------------------
+
+SEMI = ["SSPE-1", "SSPE-2", "PTE"]
+
+
+@pytest.mark.parametrize("name", SEMI)
+@pytest.mark.parametrize("labels", ["all", "none", "one class"])
+def test_semi_supervised_with_a_set_missing(name, labels, patients):
+    X, y, _ = patients
+    given = {"all": y, "none": np.full(len(y), None), "one class": np.full(len(y), "home")}[labels]
+    model = clone(MODELS[name]).fit(X, given)
+    assert model.predict(X).shape == (3000,)
+    assert model.guarantee_.is_proven
+
+
+def test_everything_missing_more_features_than_there_are_and_no_height(model):
+    table = np.full((50, 3), None)
+    y = ["home"] * 50 if is_classifier(model) else np.zeros(50)
+    if hasattr(model, "max_features"):
+        model.set_params(max_features=99)
+    assert model.fit(table, y).guarantee_.is_proven
+    flat = clone(model).set_params(max_depth=0).fit(table, y)
+    assert flat.trees_.n_leaves == 1
+
+
+def test_thirty_classes():
+    y = np.arange(600) % 30
+    for name in (
+        "DiPriMe",
+        "DiPriMeExp",
+        "DiPriMeFlip",
+        "random forest",
+        "random trees",
+        "SPE",
+        "SSPE-2",
+        "PTE",
+    ):
+        model = clone(MODELS[name]).set_params(schema=None, bounds=(0, 1), classes=range(30))
+        assert model.fit(X, y).predict_proba(X).shape == (600, 30)
+
+
+def test_shares_are_exact_fractions():
+    plan = MODELS["DiPriMe"].set_params(split_share=0.1).privacy_plan()
+    assert sum((pool.share for pool in plan.pools), Fraction(0)) == 1
+    MODELS["DiPriMe"].set_params(split_share=0.5)
