@@ -4,6 +4,8 @@ All are serial and release the interpreter lock; `dpforest.backends.memory` runs
 a thread pool and adds the tables. Rows find their node by walking the released splits from the root, so no
 pass keeps state about rows and the same functions serve chunks read from disk.
 
+Trees are the outer loop: the table of one tree stays in the cache while all rows stream by.
+
 Shared arguments: `tree_of_row` holds each row's tree, or is empty when every row is in every tree; `codes`
 holds each row's class (negative: no known label), or is empty when labels do not matter.
 """
@@ -33,9 +35,9 @@ def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level,
     """Add 1 to ``table[tree, node, code]`` for every row from `begin` to `end`."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     first, last = _tree_range(tree_of_row, 0, table.shape[0])
-    for block in range(begin, end, BLOCK):
-        size = min(BLOCK, end - block)
-        for visit in range(first, last):
+    for visit in range(first, last):
+        for block in range(begin, end, BLOCK):
+            size = min(BLOCK, end - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -49,9 +51,9 @@ def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, 
     """Add (1, y) to ``table[tree, node]``, y the row's fixed-point target; unknown targets are left out."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     first, last = _tree_range(tree_of_row, 0, table.shape[0])
-    for block in range(begin, end, BLOCK):
-        size = min(BLOCK, end - block)
-        for visit in range(first, last):
+    for visit in range(first, last):
+        for block in range(begin, end, BLOCK):
+            size = min(BLOCK, end - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -72,9 +74,9 @@ def cell_counts(
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     n_trees = table.shape[0]
     first, last = _tree_range(tree_of_row, first_tree, first_tree + n_trees)
-    for block in range(begin, end, BLOCK):
-        size = min(BLOCK, end - block)
-        for visit in range(first, last):
+    for visit in range(first, last):
+        for block in range(begin, end, BLOCK):
+            size = min(BLOCK, end - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -95,9 +97,9 @@ def cell_moments(
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     n_trees = table.shape[0]
     first, last = _tree_range(tree_of_row, first_tree, first_tree + n_trees)
-    for block in range(begin, end, BLOCK):
-        size = min(BLOCK, end - block)
-        for visit in range(first, last):
+    for visit in range(first, last):
+        for block in range(begin, end, BLOCK):
+            size = min(BLOCK, end - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):

@@ -91,10 +91,16 @@ def scores(table, features, low, high, set_first, set_count, left_sets, width, k
                     total[k] += table[row, slot, cell, k]
             if set_first[feature] < 0:
                 left[:] = 0
+                score = _score(left, total, kind, unit)
                 for cut in range(low[row, slot], high[row, slot]):
+                    is_empty = True  # deep nodes have few rows: most cells change nothing
                     for k in range(n_statistics):
-                        left[k] += table[row, slot, cut, k]
-                    out[row, start + cut] = _score(left, total, kind, unit)
+                        if table[row, slot, cut, k] != 0:
+                            is_empty = False
+                            left[k] += table[row, slot, cut, k]
+                    if not is_empty:
+                        score = _score(left, total, kind, unit)
+                    out[row, start + cut] = score
                 continue
             for cut in range(set_count[feature]):
                 left[:] = 0
