@@ -53,18 +53,18 @@ class Score:
             heights.append(np.log((counts[0] + 1) / (counts[1] + 1)))
         plain = cls(edges, tuple(heights))
         labels = np.repeat([1, 0], [len(first), len(second)])
-        # Numbers repeat each other (a count, its sum, its prediction): weights keep them from adding up twice.
+        # numbers repeat each other (a count, its sum, its prediction); weights keep them from adding up twice
         fit = LogisticRegression(C=0.1, max_iter=200).fit(plain.parts(both), labels)
         return cls(edges, tuple(w * h for w, h in zip(fit.coef_[0], heights, strict=True)))
 
     def parts(self, observations: Numbers) -> Numbers:
-        """What each number adds, shape (n_runs, n_numbers)."""
+        """Return what each number adds, shape (n_runs, n_numbers)."""
         columns = zip(self.edges, self.heights, observations.T, strict=True)
         return np.stack([height[np.searchsorted(edge, x, "right")] for edge, height, x in columns], axis=1)
 
     def __call__(self, observations: Numbers) -> Numbers:
         """Score of each run."""
-        return self.parts(observations).sum(axis=1)
+        return np.asarray(self.parts(observations).sum(axis=1))
 
     def main_numbers(self, names: Sequence[str], how_many: int = 3) -> str:
         """Names of the numbers that move the score most."""
@@ -101,8 +101,8 @@ class Outcome:
         """In which runs it came out."""
         x = observations[:, self.of] if isinstance(self.of, int) else self.of(observations)
         if self.relation == "=":
-            return x == self.value
-        return x >= self.value if self.relation == ">=" else x <= self.value
+            return np.asarray(x == self.value)
+        return np.asarray(x >= self.value if self.relation == ">=" else x <= self.value)
 
     def __str__(self) -> str:
         return f"{self.name} {self.relation} {self.value:.4g}"
@@ -134,7 +134,7 @@ def loss_lower_bound(
     Examples
     --------
     >>> round(loss_lower_bound(500, 1000, 100, 1000, alpha=0.05), 3)
-    1.352
+    1.36
     >>> loss_lower_bound(500, 1000, 450, 1000, alpha=1e-6)
     0.0
     """

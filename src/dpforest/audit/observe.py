@@ -69,7 +69,7 @@ def named(output: Any) -> Observation:
 
 
 def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, float]:
-    """What the model says about the probes."""
+    """Ask the model about the probes."""
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(probes), np.float64)[:, 1:]  # they add up to one
         return _table(f"{prefix}chance", chances)

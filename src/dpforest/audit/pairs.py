@@ -1,8 +1,8 @@
 """Neighbouring tables: all of them over a small domain, adversarial presets, and random ones.
 
-`exact` enumerates `neighbours`; `statistical` tries the pairs of `presets`. Each preset is a way in which real
-code has leaked: a leaf that was empty, a value at the edge, an order that one more row shifts. A preset says
-which rows everybody else has and which row is odd; `_neighbours_by` turns that into two tables under the
+`exact` enumerates `neighbours`; `statistical` tries the pairs of `presets`. Each preset is a way in which
+real code has leaked: a leaf that was empty, a value at the edge, an order that one more row shifts. It says
+which rows everybody else has and which row is odd; `_neighbours_by` makes two tables of that, by the
 neighbouring relation that is promised.
 """
 
@@ -63,12 +63,12 @@ class NeighbourPair:
         array([[0.],
                [1.]])
         """
-        tables = [Table(np.asarray(X), np.asarray(y)) for X, y in (first, second)]
+        before, after = (Table(np.asarray(X), np.asarray(y)) for X, y in (first, second))
         rows = [
-            row for table in reversed(tables) for row in table.X[::-1]
+            row for table in (after, before) for row in table.X[::-1]
         ]  # the last row is often the odd one
         probes = list({tuple(row): row for row in rows}.values())[:4]
-        return cls("given pair", words, *tables, np.array(probes[::-1], tables[1].X.dtype))
+        return cls("given pair", words, before, after, np.array(probes[::-1], after.X.dtype))
 
 
 def neighbours(
@@ -154,8 +154,8 @@ def presets(
     >>> from dpforest.schema import Classes, Numeric, Schema
     >>> schema = Schema({"age": Numeric(0, 100)}, Classes(["died", "home"]))
     >>> [pair.name for pair in presets(schema, unknown_values=False)]
-    ['one row alone', 'duplicates', 'identical and one odd', 'empty leaf', 'boundary value', 'sorted by label',
-     'random']
+    ['one row alone', 'duplicates', 'identical and one odd', 'empty leaf', 'boundary value',
+     'sorted by label', 'random']
     >>> print(presets(schema)[2].words)
     8 rows alike (all features lowest, target died), and one row more (all features highest, target home)
     """

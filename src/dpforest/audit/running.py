@@ -11,7 +11,7 @@ import inspect
 import multiprocessing
 import signal
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -160,7 +160,7 @@ def collect(
 
 def _results(
     subject: Subject, pair: NeighbourPair, stream: int, tasks: list[tuple[int, range]], n_jobs: int
-) -> Iterator[list[Observation]]:
+) -> Generator[list[Observation], None, None]:
     """Yield the results of all tasks in their order."""
     if n_jobs == 1:
         for which, numbers in tasks:

@@ -6,8 +6,8 @@ The runs have three uses, kept apart so that the bound at the end is honest:
     a quarter    which outcome gives that pair away (`events`)
     one half     how often this outcome comes with either table: Clopper-Pearson, then the logarithm
 
-Only the last half enters the bound, and the outcome was fixed before it: whatever the search did, the bound is
-above the true loss with probability at most 1 - confidence.
+Only the last half enters the bound, and the outcome was fixed before it: whatever the search did, the bound
+is above the true loss with probability at most 1 - confidence.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def audit_samples(
     name: str = "samples",
     pair: str = "as given",
 ) -> AuditResult:
-    """Audit outputs that were drawn elsewhere: in another language, on another machine, in one vectorised call.
+    """Audit outputs that were drawn elsewhere: in another language or process, or in one vectorised call.
 
     Parameters
     ----------
@@ -324,13 +324,13 @@ def declared_schema(subject: Any) -> Schema:
         return schema if isinstance(schema, Schema) else Schema.from_dict(schema)
     bounds, classes = getattr(subject, "bounds", None), getattr(subject, "classes", None)
     target = getattr(subject, "target_bounds", None)
-    if bounds is None or (classes is None and target is None):
+    if bounds is None or classes is target is None:
         raise ValueError(
             "The tables to try are made from the declared domain, and there is none here: give pair=((X, y), "
             "(X, y)), or schema=Schema(...)."
         )
     features = Schema.from_bounds(bounds, n_features=max(np.size(bounds[0]), np.size(bounds[1]))).features
-    return Schema(features, Classes(list(classes)) if classes is not None else Range(*target))
+    return Schema(features, Range(*target) if classes is None else Classes(list(classes)))
 
 
 def _two_dimensional(values: ArrayLike) -> Numbers:
