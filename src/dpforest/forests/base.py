@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dpforest.curator import Curator, PrivateTable
 from dpforest.forests.declare import declare, unnamed_as_array
-from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters
+from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import (
     BudgetAccountant,
@@ -48,6 +48,7 @@ from dpforest.structure import FlatTrees
 from dpforest.trees import class_probabilities, sum_leaf_values, target_means
 
 
+@parameters
 class PrivateForest(BaseEstimator):
     """What all private forests share; see the estimators for parameters.
 
@@ -75,37 +76,20 @@ class PrivateForest(BaseEstimator):
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
 
-    def __init__(
-        self,
-        n_estimators: Any,
-        epsilon: float,
-        delta: float,
-        schema: Schema | None,
-        bounds: Any,
-        max_depth: int | None,
-        neighboring: str,
-        max_rows_per_person: int,
-        accountant: BudgetAccountant | None,
-        on_leak: str,
-        as_published: bool,
-        n_jobs: int | None,
-        random_state: Any,
-        verbose: int,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.bounds = bounds
-        self.max_depth = max_depth
-        self.neighboring = neighboring
-        self.max_rows_per_person = max_rows_per_person
-        self.accountant = accountant
-        self.on_leak = on_leak
-        self.as_published = as_published
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: Any = field(default=10, kw_only=False)
+    epsilon: float = 1.0
+    delta: float = 0.0
+    schema: Schema | None = None
+    bounds: Any = None
+    max_depth: int | None = None
+    neighboring: str = "add_or_remove_one"
+    max_rows_per_person: int = 1
+    accountant: BudgetAccountant | None = None
+    on_leak: str = "raise"
+    as_published: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     # --- what an estimator says about itself -----------------------------------------------------------
 
@@ -280,10 +264,13 @@ class PrivateForest(BaseEstimator):
         return tags
 
 
+@parameters
 class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
     """Class votes from leaf histograms."""
 
-    _task = "classification"
+    classes: Any = None
+
+    _task: ClassVar[str] = "classification"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -328,10 +315,13 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         return np.take(self.classes_, best)
 
 
+@parameters
 class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
     """Means from soft leaf histograms."""
 
-    _task = "regression"
+    target_bounds: Any = None
+
+    _task: ClassVar[str] = "regression"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,10 +19,9 @@ from dpforest.forests.base import (
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.parameters import MAX_DEPTH, choice, real, whole
-from dpforest.privacy import BudgetAccountant, Pool
+from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
+from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, dipri_me
-from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import grow_best_median, grow_greedy, grow_median
 
@@ -45,10 +44,18 @@ def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -
     return min(max(int(math.log2(max(leaves, 1.0))), 1), MAX_DEPTH)
 
 
+@parameters
 class _MedianForest(PrivateForest):
     """Plan and growth, the same for both tasks."""
 
-    _published = "dipri_me"
+    variant: Variant = "uniform"
+    max_features: int = 5
+    split_share: float = 0.5
+    expected_leaf_rows: float = 25
+    partition: bool = True
+    version: Version = "2021"
+
+    _published: ClassVar[str] = "dipri_me"
     _rules: ClassVar = {
         **PrivateForest._rules,
         "variant": choice("uniform", "exponential", "permute_and_flip"),
@@ -58,22 +65,6 @@ class _MedianForest(PrivateForest):
         "partition": choice(True, False),
         "version": choice("2020", "2021"),
     }
-
-    def _set(
-        self,
-        variant: Variant,
-        max_features: int,
-        split_share: float,
-        expected_leaf_rows: float,
-        partition: bool,
-        version: Version,
-    ) -> None:
-        self.variant = variant
-        self.max_features = max_features
-        self.split_share = split_share
-        self.expected_leaf_rows = expected_leaf_rows
-        self.partition = partition
-        self.version = version
 
     def _pools(self) -> list[Pool]:
         counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
@@ -136,6 +127,7 @@ _OWN_PARAMETERS = """n_estimators : int, default=10
     """
 
 
+@parameters
 @shared_parameters(_OWN_PARAMETERS, _DEPTH, classifier=True)
 class DiPriMeForestClassifier(_MedianForest, PrivateForestClassifierBase):
     """Private median forest for classification (DiPriMe, DiPriMeExp, DiPriMeFlip).
@@ -175,39 +167,8 @@ class DiPriMeForestClassifier(_MedianForest, PrivateForestClassifierBase):
     'proven'
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: int | None = None,
-        variant: Variant = "uniform",
-        max_features: int = 5,
-        split_share: float = 0.5,
-        expected_leaf_rows: float = 25,
-        partition: bool = True,
-        version: Version = "2021",
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.classes = classes
-        self._set(variant, max_features, split_share, expected_leaf_rows, partition, version)
 
-
+@parameters
 @shared_parameters(_OWN_PARAMETERS, _DEPTH, classifier=False)
 class DiPriMeForestRegressor(_MedianForest, PrivateForestRegressorBase):
     """Private median forest for regression (DiPriMe, DiPriMeExp, DiPriMeFlip).
@@ -234,35 +195,3 @@ class DiPriMeForestRegressor(_MedianForest, PrivateForestRegressorBase):
     >>> model.score(X, X[:, 0]) > 0.3
     True
     """
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        max_depth: int | None = None,
-        variant: Variant = "uniform",
-        max_features: int = 5,
-        split_share: float = 0.5,
-        expected_leaf_rows: float = 25,
-        partition: bool = True,
-        version: Version = "2021",
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.target_bounds = target_bounds
-        self._set(variant, max_features, split_share, expected_leaf_rows, partition, version)

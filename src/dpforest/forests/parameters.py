@@ -5,12 +5,24 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform
 
 MAX_DEPTH = 15  # complete trees: 2**15 leaves each
 MAX_TABLE_ENTRIES = 2**25  # leaves of all trees times classes
 
 Rule = tuple[str, Callable[[Any], bool]]
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def parameters(cls: type[T]) -> type[T]:
+    """Turn annotated class attributes into constructor parameters, as scikit-learn wants them.
+
+    A dataclass constructor stores its arguments and does nothing else; subclasses inherit the shared ones
+    instead of writing them again. Equality and repr stay scikit-learn's.
+    """
+    return dataclass(kw_only=True, eq=False, repr=False)(cls)
 
 
 def whole(low: int, high: int | None = None, or_none: bool = False) -> Rule:

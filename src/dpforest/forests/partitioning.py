@@ -16,11 +16,10 @@ from dpforest.forests.base import (
 )
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.median import depth_by_occupancy
-from dpforest.forests.parameters import real
+from dpforest.forests.parameters import parameters, real
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetAccountant, BudgetPlan, Pool
+from dpforest.privacy import BudgetPlan, Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble
-from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import geometric_shares, grow_median
 
@@ -38,10 +37,13 @@ _OWN_PARAMETERS = """n_estimators : int, default=10
     """
 
 
+@parameters
 class _Partitioning(PrivateForest):
     """Plan and growth, the same for both tasks."""
 
-    _published = "partitioning_ensemble"
+    split_share: float = 0.5
+
+    _published: ClassVar[str] = "partitioning_ensemble"
     _rules: ClassVar = {**PrivateForest._rules, "split_share": real(0, 1)}
 
     def _pools(self) -> list[Pool]:
@@ -78,6 +80,7 @@ class _Partitioning(PrivateForest):
         )
 
 
+@parameters
 @shared_parameters(_OWN_PARAMETERS, _DEPTH, classifier=True)
 class PartitioningEnsembleClassifier(_Partitioning, PrivateForestClassifierBase):
     """Supervised private ensemble of median trees (SPE).
@@ -112,34 +115,8 @@ class PartitioningEnsembleClassifier(_Partitioning, PrivateForestClassifierBase)
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: int | None = None,
-        split_share: float = 0.5,
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.classes = classes
-        self.split_share = split_share
 
-
+@parameters
 @shared_parameters(_OWN_PARAMETERS, _DEPTH, classifier=False)
 class PartitioningEnsembleRegressor(_Partitioning, PrivateForestRegressorBase):
     """Supervised private ensemble of median trees (SPE) for regression.
@@ -165,30 +142,3 @@ class PartitioningEnsembleRegressor(_Partitioning, PrivateForestRegressorBase):
     >>> model.score(X, X[:, 0]) > 0.3
     True
     """
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        max_depth: int | None = None,
-        split_share: float = 0.5,
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.target_bounds = target_bounds
-        self.split_share = split_share

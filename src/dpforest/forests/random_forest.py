@@ -7,6 +7,7 @@ the most common label of every leaf.
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice
-from dpforest.privacy import BudgetAccountant, Pool
+from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice, parameters
+from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, smooth_sensitivity_forest
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
@@ -34,6 +35,7 @@ _OWN_PARAMETERS = """n_estimators : int, default=100
     """
 
 
+@parameters
 @shared_parameters(
     _OWN_PARAMETERS,
     "Features that a path may draw; None takes the depth of Theorem 2, from the numbers of features.",
@@ -73,41 +75,16 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     True
     """
 
-    _published = "smooth_sensitivity_forest"
+    n_estimators: Any = field(default=100, kw_only=False)
+    label_mechanism: str = "permute_and_flip"
+    disjoint: bool = True
+
+    _published: ClassVar[str] = "smooth_sensitivity_forest"
     _rules: ClassVar = {
         **PrivateForest._rules,
         "label_mechanism": choice("permute_and_flip", "exponential"),
         "disjoint": choice(True, False),
     }
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: int | None = None,
-        label_mechanism: str = "permute_and_flip",
-        disjoint: bool = True,
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.classes = classes
-        self.label_mechanism = label_mechanism
-        self.disjoint = disjoint
 
     def _pools(self) -> list[Pool]:
         return [Pool("leaves", Fraction(1), "label of every leaf")]

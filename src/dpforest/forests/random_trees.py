@@ -6,8 +6,9 @@ Their regression form is what Consul and Williamson (2021) call DP-ERT.
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,9 @@ from dpforest.forests.base import (
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, whole
-from dpforest.privacy import BudgetAccountant, Pool
+from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, parameters, whole
+from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, random_decision_trees
-from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import class_shares, grow_random, majority_votes
 
@@ -65,10 +65,13 @@ def height_by_noise(n_rows: float, n_trees: int, epsilon: float) -> int:
     return min(max(int(math.log2(max(leaves, 1.0))), 1), MAX_DEPTH)
 
 
+@parameters
 class _RandomTrees(PrivateForest):
     """Plan and growth, the same for both tasks."""
 
-    _published = "random_decision_trees"
+    n_estimators: Any = field(default="log", kw_only=False)
+
+    _published: ClassVar[str] = "random_decision_trees"
     _rules: ClassVar = {**PrivateForest._rules, "n_estimators": _trees_rule()}
 
     def _pools(self) -> list[Pool]:
@@ -104,6 +107,7 @@ class _RandomTrees(PrivateForest):
         )
 
 
+@parameters
 @shared_parameters(
     _TREES
     + """voting : {{"majority", "threshold", "probabilistic"}}, default="threshold"
@@ -144,34 +148,9 @@ class RandomDecisionTreesClassifier(_RandomTrees, PrivateForestClassifierBase):
     True
     """
 
-    _rules: ClassVar = {**_RandomTrees._rules, "voting": choice("majority", "threshold", "probabilistic")}
+    voting: Literal["majority", "threshold", "probabilistic"] = "threshold"
 
-    def __init__(
-        self,
-        n_estimators: int | str = "log",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: int | None = None,
-        voting: str = "threshold",
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.classes = classes
-        self.voting = voting
+    _rules: ClassVar = {**_RandomTrees._rules, "voting": choice("majority", "threshold", "probabilistic")}
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         shares = class_shares(statistics)
@@ -202,6 +181,7 @@ class RandomDecisionTreesClassifier(_RandomTrees, PrivateForestClassifierBase):
         return tags
 
 
+@parameters
 @shared_parameters(_TREES, _DEPTH, classifier=False)
 class RandomDecisionTreesRegressor(_RandomTrees, PrivateForestRegressorBase):
     """Complete random trees that all see all rows, for regression (DP-ERT of Consul and Williamson 2021).
@@ -227,28 +207,3 @@ class RandomDecisionTreesRegressor(_RandomTrees, PrivateForestRegressorBase):
     >>> model.score(X, X[:, 0]) > 0.3
     True
     """
-
-    def __init__(
-        self,
-        n_estimators: int | str = "log",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        target_bounds: Any = None,
-        max_depth: int | None = None,
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.target_bounds = target_bounds

@@ -6,6 +6,7 @@ leaves. Unlabelled rows have -1, None or nothing as label, as in scikit-learn's 
 
 from __future__ import annotations
 
+from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,12 +17,11 @@ from dpforest.curator import Curator, PrivateTable
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.median import depth_by_occupancy
-from dpforest.forests.parameters import choice, whole
+from dpforest.forests.parameters import choice, parameters, whole
 from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetAccountant, BudgetPlan, NeighboringRelation, Pool
+from dpforest.privacy import BudgetPlan, NeighboringRelation, Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble, transductive_ensemble
-from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import (
     find_leaves,
@@ -41,10 +41,11 @@ _DEPTH = (
 )
 
 
+@parameters
 class _LabelPrivate(PrivateForestClassifierBase):
     """What both estimators share when only labels are private: trees from public features."""
 
-    _unlabelled_code = -1
+    _unlabelled_code: ClassVar[int] = -1
 
     def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
         return super()._open(table, plan, words, one_against_rest=True)
@@ -58,6 +59,7 @@ class _LabelPrivate(PrivateForestClassifierBase):
         return min(curator.schema.n_features, limit)
 
 
+@parameters
 @shared_parameters(
     """n_estimators : int, default=10
         Number of trees.
@@ -101,41 +103,15 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
     True
     """
 
-    _published = "partitioning_ensemble"
+    feature_privacy: bool = True
+    persons_in_both: bool = False
+
+    _published: ClassVar[str] = "partitioning_ensemble"
     _rules: ClassVar = {
         **PrivateForest._rules,
         "feature_privacy": choice(True, False),
         "persons_in_both": choice(True, False),
     }
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: int | None = None,
-        feature_privacy: bool = True,
-        persons_in_both: bool = False,
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.classes = classes
-        self.feature_privacy = feature_privacy
-        self.persons_in_both = persons_in_both
 
     def _relation(self) -> NeighboringRelation:
         return super()._relation() if self.feature_privacy else NeighboringRelation.LABEL_CHANGE
@@ -182,6 +158,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
         )
 
 
+@parameters
 @shared_parameters(
     """n_estimators : int, default=10
         Trees of the first ensemble, whose leaves hold private labels.
@@ -224,35 +201,10 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     (4000,)
     """
 
-    _published = "transductive_ensemble"
-    _rules: ClassVar = {**PrivateForest._rules, "n_second": whole(1, 65536)}
+    n_second: int = field(default=10, kw_only=False)
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        n_second: int = 10,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | None = None,
-        bounds: Any = None,
-        classes: Any = None,
-        max_depth: int | None = None,
-        neighboring: str = "add_or_remove_one",
-        max_rows_per_person: int = 1,
-        accountant: BudgetAccountant | None = None,
-        on_leak: str = "raise",
-        as_published: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators, epsilon, delta, schema, bounds, max_depth, neighboring, max_rows_per_person,
-            accountant, on_leak, as_published, n_jobs, random_state, verbose,
-        )  # fmt: skip
-        self.n_second = n_second
-        self.classes = classes
+    _published: ClassVar[str] = "transductive_ensemble"
+    _rules: ClassVar = {**PrivateForest._rules, "n_second": whole(1, 65536)}
 
     def _relation(self) -> NeighboringRelation:
         return NeighboringRelation.LABEL_CHANGE

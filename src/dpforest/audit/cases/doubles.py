@@ -1,8 +1,8 @@
 """What the last bits of a double betray: Laplace noise and thresholds in floating point.
 
 Mironov (2012): a generator makes one of 2**53 uniform numbers, and the arithmetic after it is deterministic.
-So a count plus noise, or a point between two values, takes only some of the doubles, and which ones depends on
-the private number. The attack finds, for every output, whether any of the 2**53 uniform numbers leads to it;
+So a count plus noise, or a point between two values, takes only some of the doubles, and the private number
+decides which. The attack finds, for every output, whether any of the 2**53 uniform numbers leads to it;
 outputs without one are impossible.
 """
 
@@ -32,8 +32,8 @@ IntArray = NDArray[np.int64]
 UNIFORMS = 2**53
 LARGEST_ROUNDING = 4  # steps of 2**-53; see `reachable_counts`
 
-BEFORE, NEW = [0.3, 900.0], 0.3000001
-LOW, HIGH = 0.0, 1000.0
+BEFORE, NEW = [0.3, 900.0, 950.0], 0.3000001
+LOW, HIGH = -100.0, 1000.0
 
 
 def _last_not_above(outputs: FloatArray, value_of: Callable[[IntArray], FloatArray]) -> IntArray:
@@ -52,10 +52,10 @@ def _last_not_above(outputs: FloatArray, value_of: Callable[[IntArray], FloatArr
 def reachable_counts(outputs: FloatArray, count: float, scale: float) -> NDArray[np.bool_]:
     """Tell which outputs numpy can make of a count plus Laplace noise.
 
-    numpy draws u = k 2**-53 and returns count + scale log(2u) below 1/2, count - scale log(2 - 2u) above. Both
-    rise with k, up to the rounding of the logarithm, so the search is a bisection. It uses numpy's vectorised
-    logarithm, which may differ by a rounding from the C library's that the generator calls; hence the last
-    step tries all k nearby with the latter.
+    numpy draws u = k 2**-53 and returns count + scale log(2u) below 1/2, count - scale log(2 - 2u) above.
+    Both rise with k, up to the rounding of the logarithm, so the search is a bisection. It uses numpy's
+    vectorised logarithm, which may differ by a rounding from the C library's that the generator calls; hence
+    the last step tries all k nearby with the latter.
 
     Parameters
     ----------
@@ -74,9 +74,8 @@ def reachable_counts(outputs: FloatArray, count: float, scale: float) -> NDArray
     def value(k: IntArray, log: Callable[[FloatArray], FloatArray]) -> FloatArray:
         u = k * 2.0**-53
         lower = u < 0.5
-        return np.where(
-            lower, count + scale * log(np.where(lower, u + u, 1.0)), count - scale * log(np.where(lower, 1.0, 2.0 - u - u))
-        )
+        noise = scale * log(np.where(lower, u + u, 2.0 - u - u))
+        return np.where(lower, count + noise, count - noise)
 
     c_log = np.vectorize(math.log, otypes=[np.float64])
     found = _last_not_above(outputs, lambda k: value(k, np.log))
@@ -107,11 +106,11 @@ def _published_noise(n_draws: int) -> Measured:
 def _repaired_noise(n_draws: int) -> Measured:
     rate = Rate.floor(Fraction(1))
     outputs = discrete_laplace(np.zeros(n_draws, dtype=np.int64), rate, RandomWords.seeded(7))
-    possible = np.isfinite(discrete_laplace_log_pmf(outputs - 1, rate))
+    impossible = 1 - np.isfinite(discrete_laplace_log_pmf(outputs - 1, rate)).mean()
     return Measured(
-        rigorous.count_loss([0], [1], rate) if possible.all() else math.inf,
+        math.inf if impossible else rigorous.count_loss([0], [1], rate),
         event="the worst of all whole numbers",
-        note=f"every whole number is possible for every count; {1 - possible.mean():.0%} of the outputs are not",
+        note=f"every whole number is possible for every count; {impossible:.0%} of the outputs were not",
         runs=n_draws,
     )
 
@@ -167,7 +166,7 @@ def _repaired_thresholds(n_draws: int) -> Measured:
         event="the worst of all thresholds of the public grid",
         note=(
             f"{possible.sum()} of {len(possible)} borders of the grid are possible with both tables; "
-            f"{1 - possible[outputs].mean():.0%} of the outputs are not"
+            f"{1 - possible[outputs].mean():.0%} of the outputs were not"
         ),
         runs=n_draws,
     )
@@ -197,7 +196,7 @@ def bit_attacks(n_draws: int) -> tuple[Case, ...]:
             paper="Consul and Williamson 2020 and 2021, as anyone would program them",
             claims="A uniform point of the chosen interval between two values adds nothing to the cost.",
             claim=1.0,
-            pair="{0.3, 900} in [0, 1000], and the same with 0.3000001",
+            pair="{0.3, 900, 950} in [-100, 1000], and the same with 0.3000001",
             event="a double that no uniform number leads to from the intervals of the larger table",
             published=lambda: _published_thresholds(n_draws),
             repaired=lambda: _repaired_thresholds(n_draws),

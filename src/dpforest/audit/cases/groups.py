@@ -37,7 +37,8 @@ PART, LABEL_PART, CHUNK = 50, 5, 4
 def equal_histogram_loss(n_trees: int) -> float:
     """Return the loss of Laplace class counts in equal parts of equal rows, and one row of another class.
 
-    The output: the part that grows holds more than it did, all others fewer, and all see the other class.
+    The output: the part that grows holds more than it did, all others fewer, and all see the other class. It
+    is a point at which the ratio is as large as anywhere beyond it, so it is that of the whole event.
     """
     n_rows, rng = PART * n_trees, np.random.default_rng(0)  # the sizes do not depend on the shuffle
     sizes, grown = (
@@ -71,8 +72,8 @@ def equal_label_loss(n_trees: int) -> float:
 def chunk_loss(n_trees: int) -> float:
     """Return the loss of labels by permute-and-flip in contiguous chunks of an ordered table.
 
-    The labels alternate chunk by chunk, and a row is put in front of the table: every chunk loses a row of its
-    label and gets one of the other. The output: every tree names the label that its chunk did not have.
+    The labels alternate chunk by chunk, and a row is put in front of the table: every chunk loses a row of
+    its label and gets one of the other. The output: every tree names the label that its chunk did not have.
     """
     labels = [tree % 2 for tree in range(n_trees) for _ in range(CHUNK)]
 
@@ -136,7 +137,7 @@ def scattered_label_loss(rows: tuple[int, int], added: int, n_trees: int, epsilo
     shape, rate = (*weights.shape, 2), Rate.floor(epsilon)
 
     def trees(counted: NDArray[np.int64]) -> list[FloatArray]:
-        """Generating functions of a tree that names the first, and the second label."""
+        """Return the generating functions of a tree that names the first, and the second label."""
         chances = np.exp(permute_and_flip_log_pmf(counted, rate)).reshape(shape)
         return [weights * chances[..., label] for label in (0, 1)]
 
@@ -152,7 +153,7 @@ def scattered_label_loss(rows: tuple[int, int], added: int, n_trees: int, epsilo
             powers[label].append(times(powers[label][-1], usual[label]))
 
     def chance(a: FloatArray, b: FloatArray) -> float:
-        """Coefficient of a product at the true numbers of rows."""
+        """Return the coefficient of a product at the true numbers of rows."""
         return float((a * b[::-1, ::-1]).sum())
 
     before, after = np.empty(n_trees + 1), np.zeros(n_trees + 1)
@@ -175,11 +176,12 @@ def _repaired_labels(rows: tuple[int, int], added: int) -> Measured:
 CASES: tuple[Case, ...] = (
     make_case(
         "equal parts, class counts",
-        paper="Consul and Williamson 2020 and 2021, Huang, Lei and Kaban 2022: disjoint parts of equal size",
+        paper="Consul and Williamson 2020 and 2021, Huang, Lei and Kaban 2022: disjoint parts, taken equal",
         claims="Trees on disjoint parts of the rows cost together what one tree costs.",
         claim=1.0,
         pair="500 rows of one class for ten trees, and one more row of another class",
-        event="the part that grows counts 51 of the class, all others 49, and all 1 of the other class",
+        event="the part that grows counts at least 51 of the class, all others at most 49 of it and at least 1 "
+        "of the other class, as does the growing one",
         published=lambda: Measured(
             equal_histogram_loss(N_TREES), note=f"{equal_histogram_loss(100):.2f} with 100 trees"
         ),

@@ -100,7 +100,7 @@ CASES: tuple[Case, ...] = (
     make_case(
         "noise on a clamped leaf mean",
         paper=PAPER,
-        claims="The same holds for a mean clamped to the range.",
+        claims="Such a noisy mean, clamped to the range of the target, costs epsilon.",
         claim=0.1,
         pair="a leaf with targets {1}, and with {1, -1}; range [-1, 1]",
         event="the released mean lies in a small interval around 0",

@@ -102,20 +102,33 @@ def _repaired_stop() -> Measured:
 # --- the budget of the levels and of the trees ---------------------------------------------------------
 
 
-def level_loss(epsilon: float) -> float:
+def level_loss(epsilon: float, row_at_one: bool) -> float:
     """Return the loss of one median at 20 zeros and one more row at 0.99: the threshold exceeds 0.99.
 
-    For candidates all over the public range [0, 1]. Before, all have the same rank.
+    For many candidates all over [0, 1]. Without the row all of them have the same rank.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of the median.
+    row_at_one : bool
+        Whether both tables have a row at 1, which makes [0, 1] the range between their extremes.
 
     Examples
     --------
-    >>> round(10 * level_loss(1.0), 2)
-    9.94
+    >>> round(10 * level_loss(1.0, row_at_one=False), 2), round(10 * level_loss(1.0, row_at_one=True), 2)
+    (9.94, 9.94)
     """
-    lengths = np.log([OUTER, 1 - OUTER])
-    before = probabilities(lengths + rank_exponents(np.array([N_ZEROS, N_ZEROS]), N_ZEROS, epsilon))
-    after = probabilities(lengths + rank_exponents(np.array([N_ZEROS, N_ZEROS + 1]), N_ZEROS + 1, epsilon))
+    lengths, n_rows = np.log([OUTER, 1 - OUTER]), N_ZEROS + row_at_one
+    before = probabilities(lengths + rank_exponents(np.array([N_ZEROS, N_ZEROS]), n_rows, epsilon))
+    after = probabilities(lengths + rank_exponents(np.array([N_ZEROS, N_ZEROS + 1]), n_rows + 1, epsilon))
     return log_ratio(before[1], after[1])
+
+
+def _published_levels() -> Measured:
+    loss = DEPTH * level_loss(1.0, row_at_one=False)
+    note = "for many candidates all over [0, 1] in every node; the text on budgets, unlike the pseudo-code, shares it out"
+    return Measured(loss, note=note)
 
 
 def path_loss(level_epsilons: Sequence[Fraction]) -> float:
@@ -157,9 +170,10 @@ def _repaired_levels() -> Measured:
 def scattered_median_loss(n_trees: int, epsilon: Fraction) -> float:
     """Return the loss of one median in each of some trees, on 20 zeros and one more row at 0.99.
 
-    Every row draws its tree on its own. Zeros alone leave all thresholds equally likely, however many they
-    are; so, given the tree of the new row, only that tree's threshold changes its law, by a ratio that is a
-    mean over the number of zeros beside the row. The worst output has the same threshold in all trees.
+    All of them unlabelled, as only such rows shape these trees; every row draws its tree on its own. Zeros
+    alone leave all thresholds equally likely, however many they are. So, given the tree of the new row, only
+    that tree's threshold changes its law, by a ratio that is a mean over the number of zeros beside the row.
+    The worst output has the same threshold in all trees.
     """
     zeros = np.arange(N_ZEROS + 1)
     beside = stats.binom.pmf(zeros, N_ZEROS, 1 / n_trees)
@@ -174,17 +188,18 @@ def _published_transductive() -> Measured:
     trees, leaves = 2 * N_SECOND, N_SECOND
     # An unlabelled row is also counted in a leaf of every tree of the second ensemble, with noise of scale 1.
     counted = stats.laplace.logsf(1, 1) - stats.laplace.logsf(1, 0)
-    return Measured(float(trees * level_loss(1.0) + leaves * counted), note="every tree spends epsilon again")
+    loss = float(trees * level_loss(1.0, row_at_one=True) + leaves * counted)
+    return Measured(loss, note="every tree spends epsilon again; for many candidates per median")
 
 
 def _repaired_transductive() -> Measured:
     setting_1 = SemiSupervisedPartitioningEnsembleClassifier(2 * N_SECOND, epsilon=1.0, max_depth=1)
     loss = scattered_median_loss(2 * N_SECOND, rigorous.amount(setting_1, "splits"))
     own = TransductivePartitioningEnsembleClassifier(N_SECOND, N_SECOND, epsilon=1.0)
-    rate = Rate.floor(rigorous.amount(own, "leaves"))
+    label = rigorous.count_loss([3], [4], Rate.floor(rigorous.amount(own, "leaves")))
     note = (
         "of the semi-supervised ensemble, in which an unlabelled row shapes one tree. Algorithm 4 itself is "
-        f"offered for label privacy only, where a changed label costs {rigorous.count_loss([3], [4], rate):.2f}"
+        f"offered for label privacy only, where a changed label costs {label:.2f}"
     )
     return Measured(loss, event="the worst of all thresholds of ten trees", note=note)
 
@@ -244,9 +259,7 @@ CASES: tuple[Case, ...] = (
         claim=1.0,
         pair="20 rows at 0, and one more at 0.99",
         event="all ten thresholds on the row's path exceed 0.99",
-        published=lambda: Measured(
-            DEPTH * level_loss(1.0), note="with candidates all over [0, 1]; the text divides the budget by level"
-        ),
+        published=_published_levels,
         repaired=_repaired_levels,
     ),
     make_case(
@@ -264,7 +277,7 @@ CASES: tuple[Case, ...] = (
         paper=f"{PAPER}, Algorithm 4 in setting I, as printed",
         claims="Five trees and five more, each with the whole budget on all rows, cost epsilon together.",
         claim=1.0,
-        pair="20 unlabelled rows at 0, and one more at 0.99",
+        pair="a labelled row at 1 and 20 unlabelled ones at 0, and one more unlabelled at 0.99",
         event="all ten thresholds exceed 0.99, and five noisy counts reach the larger true count",
         published=_published_transductive,
         repaired=_repaired_transductive,
