@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from dpforest import DiPriMeForestClassifier
+from dpforest import PrivateForestClassifier
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 
 
@@ -43,7 +43,7 @@ def main() -> None:
         },
         target=Classes(["home", "died"]),
     )
-    model = DiPriMeForestClassifier(epsilon=1.0, schema=schema)
+    model = PrivateForestClassifier(epsilon=1.0, schema=schema)
     console.rule("What fit will spend, before any row is read")
     console.print(str(model.privacy_plan()))
 

@@ -13,11 +13,14 @@ if TYPE_CHECKING:
         DiPriMeForestRegressor,
         PartitioningEnsembleClassifier,
         PartitioningEnsembleRegressor,
+        PrivateForestClassifier,
+        PrivateForestRegressor,
         RandomDecisionForestClassifier,
         RandomDecisionTreesClassifier,
         RandomDecisionTreesRegressor,
         SemiSupervisedPartitioningEnsembleClassifier,
         TransductivePartitioningEnsembleClassifier,
+        load,
     )
 
 __version__ = "0.1.0"
@@ -27,12 +30,15 @@ __all__ = [
     "DiPriMeForestRegressor",
     "PartitioningEnsembleClassifier",
     "PartitioningEnsembleRegressor",
+    "PrivateForestClassifier",
+    "PrivateForestRegressor",
     "RandomDecisionForestClassifier",
     "RandomDecisionTreesClassifier",
     "RandomDecisionTreesRegressor",
     "SemiSupervisedPartitioningEnsembleClassifier",
     "TransductivePartitioningEnsembleClassifier",
     "__version__",
+    "load",
 ]
 
 

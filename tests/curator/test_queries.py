@@ -12,13 +12,14 @@ from scipy.stats import chisquare
 
 from dpforest import mechanisms
 from dpforest.backends import MemoryBackend
-from dpforest.curator import EXPONENTIAL, Curator, PrivateTable, Utility
+from dpforest.curator import EXPONENTIAL, Centres, Curator, PrivateTable, Utility
 from dpforest.curator.utilities import Candidates, median_scores
 from dpforest.mechanisms import RandomWords, Rate
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.schema import Classes, Schema
 from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES, TARGET, rows_of
+from tests.curator.test_utilities import CENTRES, NUMBERS
 from tests.neighbours import neighbours
 
 DRAWS = 60_000
@@ -41,6 +42,13 @@ def assert_follows(chosen, log_pmf):
     wanted, seen = np.array(pooled).T
     assert len(wanted) > 1
     assert chisquare(seen, wanted * seen.sum() / wanted.sum()).pvalue > 1e-6
+
+
+def all_nodes(centres):
+    """The same centre for every one of the thousands of roots."""
+    if centres is None:
+        return None
+    return Centres(np.repeat(centres.centre, DRAWS, axis=0), np.repeat(centres.span, DRAWS))
 
 
 def one_level(curator, features):
@@ -66,12 +74,13 @@ def test_medians_follow_the_exponential_mechanism(open_curator, feature):
 
 @pytest.mark.parametrize("utility", Utility)
 def test_splits_follow_the_exponential_mechanism(open_curator, utility):
-    schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
+    schema = TARGET if utility in NUMBERS else CLASSES
     records = [(x, c, y / 2) for x, c, y in RECORDS] if schema is TARGET else RECORDS
     epsilon = Fraction(2)
     with open_curator(records, schema, epsilon=epsilon * DRAWS) as curator:
         trees, features = one_level(curator, [0, 1])
-        feature, cut = curator.splits("everything", trees, 0, features.copy(), utility, Fraction(1))
+        centres = all_nodes(CENTRES.get(utility))
+        feature, cut = curator.splits("everything", trees, 0, features.copy(), utility, Fraction(1), centres)
         sets = curator.subsets
     log_pmf, width = split_log_pmf(records, schema, utility, epsilon, sets)
     index = np.where(feature == 1, width - cut - 1 - sets.first[1], cut)[:, 0]
@@ -84,11 +93,11 @@ def split_log_pmf(records, schema, utility, epsilon, sets):
     rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
     root, asked = FlatTrees.unsplit(1, 1, sets.left_sets), np.array([[[0, 1]]], np.int32)
     candidates = Candidates.of_level(root, 0, asked, schema.n_cells, sets)
-    if utility is Utility.SQUARED_ERROR:
+    if utility in NUMBERS:
         _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
     else:
         _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by="target"))
-    scores = candidates.scores(utility, slice(0, 1), table[0])
+    scores = candidates.scores(utility, slice(0, 1), table[0], CENTRES.get(utility))
     rate = Rate.floor(epsilon / utility.range_for(schema))
     return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width
 
@@ -96,7 +105,7 @@ def split_log_pmf(records, schema, utility, epsilon, sets):
 @pytest.mark.parametrize("utility", Utility)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)])
 def test_joint_splits_keep_their_epsilon_over_all_small_tables(open_curator, utility, epsilon):
-    schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
+    schema = TARGET if utility in NUMBERS else CLASSES
     domain = [(x, c, y) for x in (0.1, 0.9) for c in "ab" for y in (0, 1)]
     with open_curator([]) as curator:
         sets = curator.subsets

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpforest.backends import MemoryBackend
-from dpforest.curator import Subsets, Utility
-from dpforest.curator.utilities import GINI_UNIT, Candidates
+from dpforest.curator import Centres, Subsets, Utility
+from dpforest.curator.utilities import CENTRED_UNIT, GINI_UNIT, SHARE_UNIT, Candidates
 from dpforest.mechanisms import RandomWords
 from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES, TARGET, rows_of
@@ -20,17 +20,27 @@ CANDIDATES = Candidates.of_level(ROOT, 0, ASKED, CLASSES.n_cells, SUBSETS)
 IS_CUT = CANDIDATES.base_measure()[0] > 0
 
 
+NUMBERS = (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET)
+MONOTONE = (Utility.MAX_OPERATOR, Utility.GINI, Utility.SQUARED_ERROR)
+SHARES = np.array([[0.5, 0.3, 0.2]])
+NO_CENTRE = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
+CENTRES = {
+    Utility.CENTRED: Centres.of_shares(SHARES),
+    Utility.CENTRED_TARGET: Centres.of_means(np.array([3.0]), 8),
+}
+
+
 def scores(records, utility):
-    schema = TARGET if utility is Utility.SQUARED_ERROR else CLASSES
+    schema = TARGET if utility in NUMBERS else CLASSES
     X, y = rows_of(records)
     y = y / 2 if schema is TARGET else y
     rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
-    if utility is Utility.SQUARED_ERROR:
+    if utility in NUMBERS:
         tables = rows.cell_moments(ROOT, 0, ASKED, int(schema.n_cells.max()))
     else:
         tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), by="target")
     _, table = next(tables)
-    return CANDIDATES.scores(utility, slice(0, 1), table[0])[0][IS_CUT]
+    return CANDIDATES.scores(utility, slice(0, 1), table[0], CENTRES.get(utility))[0][IS_CUT]
 
 
 def plain_scores(records, utility):
@@ -44,6 +54,12 @@ def plain_scores(records, utility):
         if utility is Utility.GINI:
             return GINI_UNIT * (len(ys) - sum(ys.count(k) ** 2 for k in range(3)) / len(ys))
         levels = np.array(ys) * 4.0  # y / 2 on a scale of 8 levels
+        if utility is Utility.CENTRED:
+            shares = CENTRES[utility].centre[0] / SHARE_UNIT
+            distance = sum(abs(ys.count(k) - shares[k] * len(ys)) for k in range(3)) / 2
+            return -distance * CENTRED_UNIT / (2 * (1 - shares.min()))
+        if utility is Utility.CENTRED_TARGET:
+            return -abs(levels.sum() - 3 * len(ys)) * CENTRED_UNIT / (2 * 5)
         return float(((levels - levels.mean()) ** 2).sum())
 
     X, _ = rows_of(records)
@@ -70,8 +86,10 @@ many = st.lists(st.sampled_from(RECORDS), max_size=30)
 @given(records=many)
 def test_scores_are_the_rounded_true_values(utility, records):
     got, expected = scores(records, utility), plain_scores(records, utility)
-    # each child's impurity is rounded down to a whole unit, so scores are at most 2 units above
-    assert ((got - expected > -1e-6) & (got - expected < 2)).all()
+    if utility in MONOTONE:  # each child's impurity is rounded down to a whole unit
+        assert ((got - expected > -1e-6) & (got - expected < 2)).all()
+    else:  # the score itself is
+        assert ((got - expected > -1 - 1e-6) & (got - expected < 1e-6)).all()
 
 
 @pytest.mark.parametrize("utility", Utility)
@@ -80,7 +98,8 @@ def test_one_more_record_moves_all_scores_within_the_range(utility, records, ext
     change = scores([*records, extra], utility) - scores(records, utility)
     assert change.max() - change.min() <= utility.range_for(TARGET)
     sign = 1 if utility is Utility.MAX_OPERATOR else -1
-    assert (sign * change >= 0).all(), "a monotone utility moved against its direction"
+    if utility in MONOTONE:
+        assert (sign * change >= 0).all(), "a monotone utility moved against its direction"
 
 
 @pytest.mark.parametrize("utility", Utility)
@@ -88,7 +107,13 @@ def test_the_range_is_not_wasteful(utility):
     """Some record moves the scores by nearly W, so a smaller W would be wrong."""
     before = [(0.1, "a", 0)] * 60
     change = scores([*before, (0.1, "a", 2)], utility) - scores(before, utility)
-    if utility is Utility.MAX_OPERATOR:
+    if utility not in MONOTONE:
+        # left of the cuts one record more moves away from the centre, right of them towards it
+        before = [(0.1, "a", 2)] * 60 + [(0.9, "a", 0)] * 38 + [(0.9, "a", 1)] * 22
+        change = scores([*before, (0.1, "a", 2)], utility) - scores(before, utility)
+        back = scores([*before, (0.9, "a", 2)], utility) - scores(before, utility)
+        assert change.max() - back.min() >= 0.9 * utility.range_for(TARGET)
+    elif utility is Utility.MAX_OPERATOR:
         change = scores([*before, (0.6, "a", 2)], utility) - scores(before, utility)
         assert change.max() - change.min() == 1
     else:
@@ -107,8 +132,8 @@ def test_squared_error_does_not_overflow_on_large_tables():
     asked, low, high = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32), np.full((1, 1), 5, np.int32)
     nothing = np.zeros((1, 1), np.uint8)
     first, count = np.array([-1], np.int32), np.array([0], np.int32)
-    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, out)
+    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, 1, *NO_CENTRE, out)
     assert (out == 0).all()
     table[0, 0, 0], table[0, 0, 5] = [2 * n, n * y, n * y * y], [0, 0, 0]
-    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, out)
+    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, 1, *NO_CENTRE, out)
     assert (out == -n * y * y // 2).all()

@@ -9,6 +9,8 @@ CLASSIFY, REGRESS = Schema(FEATURES, Classes(["home", "died"])), Schema(FEATURES
 
 # Every estimator and every option that changes what is asked of private rows.
 MODELS = {
+    "guided": dpforest.PrivateForestClassifier(schema=CLASSIFY),
+    "guided regression": dpforest.PrivateForestRegressor(schema=REGRESS),
     "DiPriMe": dpforest.DiPriMeForestClassifier(schema=CLASSIFY),
     "DiPriMeExp": dpforest.DiPriMeForestClassifier(schema=CLASSIFY, variant="exponential"),
     "DiPriMeFlip": dpforest.DiPriMeForestClassifier(schema=CLASSIFY, variant="permute_and_flip"),

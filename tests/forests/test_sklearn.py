@@ -15,7 +15,8 @@ from tests.forests.conftest import MODELS
 CHECKED = [
     clone(model).set_params(schema=None, on_leak="warn", epsilon=100.0)
     for name, model in MODELS.items()
-    if name in ("DiPriMe", "DiPriMeExp", "DiPriMeFlip", "DiPriMe regression", "random forest")
+    if name in ("guided", "guided regression")
+    or name in ("DiPriMe", "DiPriMeExp", "DiPriMeFlip", "DiPriMe regression", "random forest")
     or name in ("random trees", "random trees regression", "SPE", "SPE regression", "SSPE-1", "SSPE-2", "PTE")
 ]
 _MINUS_ONE = (

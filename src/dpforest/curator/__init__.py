@@ -7,6 +7,6 @@ first, then counts, then adds noise, and returns only what the mechanism release
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpforest.curator.queries import Curator
 from dpforest.curator.table import PrivateTable
-from dpforest.curator.utilities import Subsets, Utility
+from dpforest.curator.utilities import Centres, Subsets, Utility
 
-__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Curator", "PrivateTable", "Subsets", "Utility"]
+__all__ = ["EXPONENTIAL", "PERMUTE_AND_FLIP", "Centres", "Curator", "PrivateTable", "Subsets", "Utility"]

@@ -49,8 +49,28 @@ def _squared_error(n, total, squares):
 
 
 @njit(inline="always")
-def _score(left, total, kind, unit):
+def _centred(left, total, centre, is_class):
+    """Sum over children of the distance between their statistics and what the centre leads to expect."""
+    n_left, n_right, score = 0, 0, 0
+    if not is_class:  # the statistics are rows, sum, sum of squares
+        mean = centre[0]
+        return abs(left[1] - mean * left[0]) + abs(total[1] - left[1] - mean * (total[0] - left[0]))
+    unit = 0
+    for k in range(left.shape[0]):
+        n_left += left[k]
+        n_right += total[k] - left[k]
+        unit += centre[k]
+    for k in range(left.shape[0]):
+        score += abs(unit * left[k] - centre[k] * n_left)
+        score += abs(unit * (total[k] - left[k]) - centre[k] * n_right)
+    return score
+
+
+@njit(inline="always")
+def _score(left, total, kind, unit, rescaled, centre, span):
     """Score of one split; the numbers are those of `Utility`."""
+    if kind >= 4:  # centred, centred_target
+        return _centred(left, total, centre, kind == 4) * rescaled // span
     if kind == 3:  # squared_error: the statistics are rows, sum, sum of squares
         return -(
             _squared_error(left[0], left[1], left[2])
@@ -76,12 +96,28 @@ def _score(left, total, kind, unit):
 
 
 @njit(cache=True, nogil=True)
-def scores(table, features, low, high, set_first, set_count, left_sets, width, kind, unit, out):
+def scores(
+    table,
+    features,
+    low,
+    high,
+    set_first,
+    set_count,
+    left_sets,
+    width,
+    kind,
+    unit,
+    rescaled,
+    centres,
+    spans,
+    out,
+):
     """Scores of all cuts from the statistics by (row, slot, cell, statistic)."""
     n_cells, n_statistics = table.shape[2], table.shape[3]
     left = np.zeros(n_statistics, np.int64)
     total = np.zeros(n_statistics, np.int64)
     for row in range(features.shape[0]):
+        centre, span = centres[row % centres.shape[0]], spans[row % spans.shape[0]]
         for slot in range(features.shape[1]):
             feature = features[row, slot]
             start = slot * width
@@ -91,7 +127,7 @@ def scores(table, features, low, high, set_first, set_count, left_sets, width, k
                     total[k] += table[row, slot, cell, k]
             if set_first[feature] < 0:
                 left[:] = 0
-                score = _score(left, total, kind, unit)
+                score = _score(left, total, kind, unit, rescaled, centre, span)
                 for cut in range(low[row, slot], high[row, slot]):
                     is_empty = True  # deep nodes have few rows: most cells change nothing
                     for k in range(n_statistics):
@@ -99,7 +135,7 @@ def scores(table, features, low, high, set_first, set_count, left_sets, width, k
                             is_empty = False
                             left[k] += table[row, slot, cut, k]
                     if not is_empty:
-                        score = _score(left, total, kind, unit)
+                        score = _score(left, total, kind, unit, rescaled, centre, span)
                     out[row, start + cut] = score
                 continue
             for cut in range(set_count[feature]):
@@ -108,7 +144,7 @@ def scores(table, features, low, high, set_first, set_count, left_sets, width, k
                     if left_sets[set_first[feature] + cut, cell]:
                         for k in range(n_statistics):
                             left[k] += table[row, slot, cell, k]
-                out[row, start + cut] = _score(left, total, kind, unit)
+                out[row, start + cut] = _score(left, total, kind, unit, rescaled, centre, span)
 
 
 @njit(cache=True, nogil=True)

@@ -40,7 +40,7 @@ from dpforest import mechanisms
 from dpforest.curator.cuts import balanced_cuts
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest.curator.table import PrivateTable
-from dpforest.curator.utilities import Candidates, Subsets, Utility, median_scores
+from dpforest.curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
 from dpforest.mechanisms import RandomWords, Rate, quantile_range
 from dpforest.privacy import BudgetPlan, Event, Ledger, NeighboringRelation, PrivacyError
 from dpforest.structure.flat import FlatTrees
@@ -90,6 +90,11 @@ class Curator:
     def ledger(self) -> Ledger:
         """Every look so far."""
         return self._pay.ledger
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of the last noisy table, as the ledger has it."""
+        return float(str(self.ledger.events[-1].parameters["noise_sd"]))
 
     def __enter__(self) -> Curator:
         return self
@@ -156,11 +161,13 @@ class Curator:
         features: NDArray[np.int32],
         utility: Utility,
         share: Fraction,
+        centres: Centres | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Release a feature and a cut of it in every node of a level, chosen jointly by a utility.
 
         One exponential mechanism runs over all cuts of all given features at once, so that the level costs
-        its amount once, however many candidates there are.
+        its amount once, however many candidates there are. Centred utilities need the `centres` of all nodes,
+        which must follow from released values.
 
         Returns
         -------
@@ -173,12 +180,13 @@ class Curator:
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
         chosen = np.full(features.shape[0] * features.shape[1], -1, np.int64)
         tables: Iterator[tuple[slice, NDArray[Any]]]
-        if utility is Utility.SQUARED_ERROR:
+        if utility in (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET):
             tables = self._rows.cell_moments(trees, level, features, self._most_cells)
         else:
             tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
         for nodes, table in _in_chunks(tables, level):
-            base, scores = candidates.base_measure(nodes), candidates.scores(utility, nodes, table)
+            base = candidates.base_measure(nodes)
+            scores = candidates.scores(utility, nodes, table, centres)
             can_cut = base.any(axis=1)  # public: whose box has two cells left
             chosen[nodes][can_cut] = mechanisms.exponential(scores[can_cut], base[can_cut], rate, self._noise)
         feature, threshold = candidates.split(chosen)
@@ -214,27 +222,29 @@ class Curator:
 
     # --- leaves ----------------------------------------------------------------------------------------
 
-    def leaf_histograms(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
+    def leaf_histograms(
+        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, purpose: str = "leaf class counts"
+    ) -> NDArray[np.int64]:
         """Release noisy class counts of every leaf, empty ones too; one row changes one count by 1."""
         if self._is_label_privacy and len(self.schema.classes.labels) == 2:
-            noise = self._pay.for_noise(pool, share, "leaf class counts", self._copies(trees), 1, 1)
+            noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), 1, 1)
             counts = self._rows.leaf_counts(trees)
             second = noise(counts[..., 1:])
             return np.concatenate([counts.sum(axis=-1, keepdims=True) - second, second], axis=-1)
         l1 = 2 if self._is_label_privacy else 1
-        noise = self._pay.for_noise(pool, share, "leaf class counts", self._copies(trees), l1, l2_squared=l1)
+        noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1, l2_squared=l1)
         return noise(self._rows.leaf_counts(trees))
 
-    def leaf_soft_histograms(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
+    def leaf_soft_histograms(
+        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, purpose: str = "leaf target sums"
+    ) -> NDArray[np.int64]:
         """Release the noisy sums of (y, G - y) of every leaf, y the fixed-point target with G levels.
 
         A row adds two numbers with sum G, so G bounds both its L1 and its L2 norm. The leaf's mean is
         G * first / (first + second): half the variance of a noisy sum and a noisy count at half the budget.
         """
         levels = self.schema.range.levels
-        noise = self._pay.for_noise(
-            pool, share, "leaf target sums", self._copies(trees), levels, l2_squared=levels**2
-        )
+        noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), levels, l2_squared=levels**2)
         counts, sums = np.moveaxis(self._rows.leaf_sums(trees), -1, 0)
         return noise(np.stack([sums, levels * counts - sums], axis=-1))
 

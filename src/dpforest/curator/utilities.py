@@ -10,11 +10,20 @@ max_operator most common class left + right          1             moves by 0 or
 gini         -(n Gini left + n Gini right)           2 (x 1024)    n Gini is the squared error of one-hot
                                                                    labels: grows by less than 2
 squared_error -(SSE left + SSE right)                R squared     SSE grows by n/(n+1) (y - mean)^2 < R^2
+centred      1/2 sum over children and classes of    2 (1 - min p) a row of class k moves it by at most
+             abs(n_ck - p_k n_c), p the node's                     1 - p_k, up or down
+             released class shares
+centred_target sum over children of abs(S_c - m n_c), 2 max(m, G - m) a row with target y moves it by at most
+             m the node's released mean target                     abs(y - m), up or down
 ============ ======================================= ============= ======================================
 
 All scores are exact integers. n Gini and SSE are rational: each child's value is rounded down to a multiple
 of a public unit, which keeps it monotone in the rows and its growth at most W (W is a whole number of
 units). Doubles would not do: the difference of two large rounded sums can jump by far more than W.
+
+The W of centred scores differs between nodes, but is public. They are rescaled to one range: u becomes
+floor(u * UNIT / W). Rounding down turns movements inside an interval of length UNIT into whole numbers inside
+one of length UNIT + 1.
 """
 
 from __future__ import annotations
@@ -33,6 +42,8 @@ from dpforest.schema import Schema
 from dpforest.structure.flat import EVERYTHING_LEFT, FlatTrees
 
 EVERY_ROW = slice(None)
+CENTRED_UNIT = 2**20  # range of a centred score after rescaling
+SHARE_UNIT = 4096  # class shares of a node are whole multiples of 1 / SHARE_UNIT
 GINI_UNIT = 1024  # n Gini is rounded down to multiples of 1 / GINI_UNIT
 
 
@@ -42,6 +53,8 @@ class Utility(IntEnum):
     MAX_OPERATOR = 1
     GINI = 2
     SQUARED_ERROR = 3
+    CENTRED = 4
+    CENTRED_TARGET = 5
 
     def range_for(self, schema: Schema) -> int:
         """W in the score's own integer units, for adding or removing one row.
@@ -53,9 +66,42 @@ class Utility(IntEnum):
         >>> Utility.MAX_OPERATOR.range_for(schema), Utility.SQUARED_ERROR.range_for(schema)
         (1, 16777216)
         """
+        if self in (Utility.CENTRED, Utility.CENTRED_TARGET):
+            return CENTRED_UNIT + 1
         if self is Utility.SQUARED_ERROR:
             return schema.range.levels**2
         return 1 if self is Utility.MAX_OPERATOR else 2 * GINI_UNIT
+
+
+@dataclass(frozen=True)
+class Centres:
+    """What centred scores compare the children of each node with; released before, hence public.
+
+    ``centre[r]`` holds class shares in units of 1 / SHARE_UNIT, or a mean target; ``span[r]`` is W, the range
+    of the unscaled integer score.
+    """
+
+    centre: NDArray[np.int64]
+    span: NDArray[np.int64]
+
+    @classmethod
+    def of_shares(cls, shares: NDArray[np.float64]) -> Centres:
+        """Round class shares, shape (n_nodes, n_classes), to whole units that sum to SHARE_UNIT.
+
+        The integer score is sum of abs(UNIT n_ck - P_k n_c), twice UNIT times the score of the table above.
+        """
+        whole = np.maximum(np.floor(shares * (SHARE_UNIT - shares.shape[1])).astype(np.int64), 0) + 1
+        whole[np.arange(len(whole)), whole.argmax(axis=1)] += SHARE_UNIT - whole.sum(axis=1)
+        return cls(whole, np.maximum(4 * (SHARE_UNIT - whole.min(axis=1)), 1))
+
+    @classmethod
+    def of_means(cls, means: NDArray[np.float64], levels: int) -> Centres:
+        """Round mean targets, shape (n_nodes,), to whole levels."""
+        whole = np.clip(np.rint(means), 0, levels).astype(np.int64)
+        return cls(whole[:, None], 2 * np.maximum(whole, levels - whole))
+
+
+_NO_CENTRE = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
 
 
 @dataclass(frozen=True)
@@ -147,15 +193,18 @@ class Candidates:
         )  # fmt: skip
         return base
 
-    def scores(self, utility: Utility, rows: slice, table: NDArray[Any]) -> NDArray[np.int64]:
+    def scores(
+        self, utility: Utility, rows: slice, table: NDArray[Any], centres: Centres | None = None
+    ) -> NDArray[np.int64]:
         """Exact integer scores of all candidates of some nodes, from their private count table."""
         from dpforest.curator import _kernels
 
         features = self.features[rows]
+        centre, span = _NO_CENTRE if centres is None else (centres.centre[rows], centres.span[rows])
         out = np.zeros((len(features), features.shape[1] * self.width), np.int64)
         _kernels.scores(
             table, features, self.low[rows], self.high[rows], *self.subsets.arrays(),
-            self.width, int(utility), GINI_UNIT, out,
+            self.width, int(utility), GINI_UNIT, CENTRED_UNIT, centre, span, out,
         )  # fmt: skip
         return out
 

@@ -7,6 +7,7 @@ the result private happens here and in `dpforest.curator`.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from dataclasses import field, replace
@@ -23,10 +24,12 @@ from dpforest.curator import Curator, PrivateTable
 from dpforest.forests.declare import declare, unnamed_as_array
 from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
 from dpforest.mechanisms import RandomWords
+from dpforest.modelfile import ModelFileError
 from dpforest.privacy import (
     BudgetAccountant,
     BudgetExceededError,
     BudgetPlan,
+    Charge,
     Event,
     Ledger,
     NeighboringRelation,
@@ -152,8 +155,8 @@ class PrivateForest(BaseEstimator):
         table = PrivateTable(X, y, schema, effective_n_jobs(self.n_jobs))
         del X, y
         words, repeatable = self._random_words()
-        self._spend(plan)
-        with self._open(table, plan, words) as curator:
+        with self._spend(plan) as charge, self._open(table, plan, words) as curator:
+            charge.follow(curator.ledger)
             trees = self._grow(curator)
             leaves = self._fill(curator, trees)
         self._release(schema, trees, leaves, curator.ledger, leaks + repeatable + self._given_up())
@@ -163,14 +166,14 @@ class PrivateForest(BaseEstimator):
         show = self._show_progress if self.verbose else None
         return Curator(table, plan, words, show, noiseless=math.isinf(self.epsilon), **options)
 
-    def _spend(self, plan: BudgetPlan) -> None:
-        """Charge the accountant with the whole plan, before the first look."""
+    def _spend(self, plan: BudgetPlan) -> Charge:
+        """Charge the whole plan to the accountant: on disk before the first look, settled after the last."""
         accountant = self.accountant or BudgetAccountant.current()
         if accountant is None:
-            return
+            return Charge()
         if self._given_up():
             raise BudgetExceededError("A fit without a privacy guarantee cannot be paid for; give epsilon.")
-        accountant.spend(plan, label=type(self).__name__)
+        return accountant.reserve(plan, label=type(self).__name__)
 
     def _given_up(self) -> list[str]:
         """Reasons in the parameters why nothing is promised."""
@@ -250,6 +253,44 @@ class PrivateForest(BaseEstimator):
         ):  # a declared schema matches columns by name in any order, scikit-learn does not
             validate_data(self, X, reset=False, skip_check_array=True)
         return sum_leaf_values(self.trees_, self.leaf_votes_, cells, n_threads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as JSON: released values and public facts only, no pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; an existing file is replaced.
+
+        Raises
+        ------
+        ModelFileError
+            If the model was run as published (it holds values that were never released) or is too large.
+        """
+        from dpforest.forests import saved
+
+        saved.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model of this class that `save` wrote; `dpforest.load` reads any class.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; it may come from anyone, loading runs no code from it.
+
+        Raises
+        ------
+        ModelFileError
+            If it is not a valid model file, or holds a model of another class.
+        """
+        from dpforest.forests import saved
+
+        model = saved.load(path)
+        if not isinstance(model, cls):
+            raise ModelFileError(f"{os.fspath(path)} holds a {type(model).__name__}: use dpforest.load.")
+        return model
 
     def _repr_html_(self) -> str:
         """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""

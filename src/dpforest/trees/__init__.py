@@ -7,6 +7,7 @@ released leaf statistics into votes.
 from dpforest.trees.growers import (
     geometric_shares,
     grow_best_median,
+    grow_centred,
     grow_greedy,
     grow_median,
     grow_multiway,
@@ -21,6 +22,7 @@ from dpforest.trees.leaves import (
     target_means,
 )
 from dpforest.trees.prediction import find_leaves, sum_leaf_values
+from dpforest.trees.shrinkage import shrunk_means, shrunk_shares
 
 __all__ = [
     "class_probabilities",
@@ -28,6 +30,7 @@ __all__ = [
     "find_leaves",
     "geometric_shares",
     "grow_best_median",
+    "grow_centred",
     "grow_greedy",
     "grow_median",
     "grow_multiway",
@@ -35,6 +38,8 @@ __all__ = [
     "grow_random",
     "label_votes",
     "majority_votes",
+    "shrunk_means",
+    "shrunk_shares",
     "sum_leaf_values",
     "target_means",
 ]

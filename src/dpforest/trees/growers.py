@@ -7,12 +7,13 @@ coins; only the calls on the curator touch private rows, and each of them is cha
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator, Utility
+from dpforest.curator import Centres, Curator, Utility
 from dpforest.structure import FlatTrees
 
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
@@ -187,6 +188,69 @@ def grow_greedy(
         return curator.splits(pool, trees, at, features, utility, shares[at])
 
     return grow(curator, n_trees, depth, level)
+
+
+def grow_centred(
+    curator: Curator,
+    pool: str,
+    centre_pool: str,
+    depth: int,
+    root: NDArray[np.float64],
+) -> FlatTrees:
+    """Grow one tree by centred scores: how far the children's targets are from their node's own.
+
+    Each level first buys a noisy view of the targets in its nodes (`centre_pool`, twice as much on each level
+    as on the one above), then chooses feature and cut together (`pool`, sqrt(2) times as much), among all
+    features.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool, centre_pool : str
+        Pools of the budget plan to spend.
+    depth : int
+        Levels of splits.
+    root : ndarray of shape (n_classes,) or (1,)
+        Released class shares, or mean target, of all rows.
+    """
+    is_class = len(root) > 1
+    utility = Utility.CENTRED if is_class else Utility.CENTRED_TARGET
+    shares = geometric_shares(depth, Fraction(1414, 1000))
+    centre_shares = [Fraction(0), *geometric_shares(depth - 1, Fraction(2))]
+    above = root[None]
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        nonlocal above
+        if at > 0:
+            above = _centres_of_level(curator, centre_pool, trees, at, centre_shares[at], above)
+        if is_class:
+            centres = Centres.of_shares(above)
+        else:
+            centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
+        features = draw_features(curator, trees, at, curator.schema.n_features)
+        return curator.splits(pool, trees, at, features, utility, shares[at], centres)
+
+    return grow(curator, 1, depth, level)
+
+
+def _centres_of_level(
+    curator: Curator, pool: str, trees: FlatTrees, at: int, share: Fraction, above: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Noisy class shares or mean target of every node, drawn towards the parent's where the noise is loud."""
+    parent, here = np.repeat(above, 2, axis=0), replace(trees, depth=at)
+    purpose = f"targets of the nodes, level {at}"
+    if above.shape[1] > 1:
+        counts = np.maximum(curator.leaf_histograms(pool, here, share, purpose)[0], 0).astype(np.float64)
+        weight = 2 * curator.noise_sd
+        shares: NDArray[np.float64] = (counts + weight * parent) / (counts.sum(axis=1) + weight)[:, None]
+        return shares
+    levels = curator.schema.range.levels
+    sums = np.maximum(curator.leaf_soft_histograms(pool, here, share, purpose)[0], 0).astype(np.float64)
+    weight = 2 * curator.noise_sd / levels
+    rows = sums.sum(axis=1, keepdims=True) / levels
+    means: NDArray[np.float64] = (sums[:, :1] + weight * parent) / (rows + weight)
+    return means
 
 
 def draw_features(

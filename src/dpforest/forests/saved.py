@@ -1,0 +1,169 @@
+"""Estimators to model files and back: what is kept of a fitted model, and who may come out of a file.
+
+`PrivateForest.save` and `load` call these functions; `dpforest.modelfile` reads and writes the file and
+checks everything that does not depend on the estimator. The class of a model is looked up in `ESTIMATORS`: a
+name in a file never becomes an import.
+"""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest.forests.base import PrivateForest
+from dpforest.forests.guided import PrivateForestClassifier, PrivateForestRegressor
+from dpforest.forests.median import DiPriMeForestClassifier, DiPriMeForestRegressor
+from dpforest.forests.parameters import check_parameters
+from dpforest.forests.partitioning import PartitioningEnsembleClassifier, PartitioningEnsembleRegressor
+from dpforest.forests.random_forest import RandomDecisionForestClassifier
+from dpforest.forests.random_trees import RandomDecisionTreesClassifier, RandomDecisionTreesRegressor
+from dpforest.forests.semi_supervised import (
+    SemiSupervisedPartitioningEnsembleClassifier,
+    TransductivePartitioningEnsembleClassifier,
+)
+from dpforest.modelfile import ModelFileError, ModelRecord, read_record, write_record
+from dpforest.modelfile.record import REFUSALS, Scalar
+from dpforest.schema import Classes, Range
+
+ESTIMATORS: dict[str, type[PrivateForest]] = {
+    estimator.__name__: estimator
+    for estimator in (
+        DiPriMeForestClassifier,
+        DiPriMeForestRegressor,
+        PartitioningEnsembleClassifier,
+        PartitioningEnsembleRegressor,
+        PrivateForestClassifier,
+        PrivateForestRegressor,
+        RandomDecisionForestClassifier,
+        RandomDecisionTreesClassifier,
+        RandomDecisionTreesRegressor,
+        SemiSupervisedPartitioningEnsembleClassifier,
+        TransductivePartitioningEnsembleClassifier,
+    )
+}
+_LABELS_IN_LEAVES = (RandomDecisionForestClassifier,)  # one released label per leaf instead of counts
+# Of the machine or the moment, not of the model.
+_NOT_KEPT = frozenset({"n_jobs", "verbose", "as_published"})
+
+
+def save(model: PrivateForest, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; see `PrivateForest.save`."""
+    check_is_fitted(model)
+    if model.as_published:
+        raise ModelFileError(
+            "a model run as published cannot be saved: it holds values that no mechanism released."
+        )
+    write_record(_record_of(model), path)
+
+
+def load(path: str | os.PathLike[str]) -> PrivateForest:
+    """Read a model of any class from a file that `save` wrote.
+
+    Loading runs no code from the file and checks all of it, so that a damaged or hostile one fails clearly.
+    What the file says about privacy is the word of whoever wrote it: the checksum finds damage, not lies.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    PrivateForest
+        A fitted estimator that predicts exactly as the saved one.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model of a version known here, or was damaged.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, dpforest
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> model = dpforest.DiPriMeForestClassifier(bounds=(0, 1), classes=[0, 1]).fit(X, X[:, 0] > 0.5)
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     model.save(file.name)
+    ...     same = dpforest.load(file.name)
+    >>> bool((same.predict(X) == model.predict(X)).all()), same.guarantee_ == model.guarantee_
+    (True, True)
+    """
+    try:
+        record = read_record(path)
+        with np.errstate(all="ignore"):  # votes that are not finite are refused
+            return _model_of(record)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    except REFUSALS as error:
+        raise ModelFileError(f"{os.fspath(path)}: not a valid model ({error}).") from None
+
+
+def _kept_parameters(estimator: type[PrivateForest]) -> list[str]:
+    """Names of the parameters that have rules, which are those with plain values."""
+    names = set(estimator().get_params(deep=False)) & set(estimator._rules)
+    return sorted(names - _NOT_KEPT)
+
+
+def _record_of(model: PrivateForest) -> ModelRecord:
+    estimator: Any = model
+    target = estimator.classes if model._task == "classification" else estimator.target_bounds
+    names = getattr(model, "feature_names_in_", None)
+    return ModelRecord(
+        estimator=type(model).__name__,
+        parameters={name: _plain(getattr(model, name)) for name in _kept_parameters(type(model))},
+        declared=model.schema is not None or (model.bounds is not None and target is not None),
+        schema=model.schema_,
+        feature_names=None if names is None else tuple(map(str, names)),
+        trees=model.trees_,
+        statistics=model.leaf_statistics_.astype(np.int64),
+        ledger=model.ledger_,
+        guarantee=model.guarantee_,
+    )
+
+
+def _plain(value: Any) -> Scalar:
+    if value is None or isinstance(value, str | bool):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def _model_of(record: ModelRecord) -> PrivateForest:
+    estimator = ESTIMATORS.get(record.estimator)
+    if estimator is None:
+        raise ModelFileError(f"{record.estimator[:60]!r} is not an estimator of this library.")
+    if sorted(record.parameters) != _kept_parameters(estimator):
+        raise ModelFileError(f"the parameters are not those of {record.estimator}.")
+    if not isinstance(record.schema.target, Classes if estimator._task == "classification" else Range):
+        raise ModelFileError(f"the target is not one for {record.estimator}.")
+    if record.statistics.ndim != (2 if issubclass(estimator, _LABELS_IN_LEAVES) else 3):
+        raise ModelFileError(f"the leaf statistics are not those of {record.estimator}.")
+    # A schema that was read off private rows is not passed on as if it had been declared.
+    schema = record.schema if record.declared else None
+    make: Any = estimator
+    model: PrivateForest = make(**record.parameters, schema=schema)
+    check_parameters(model, estimator._rules)
+    reason = record.guarantee.reason
+    model._release(
+        record.schema, record.trees, record.statistics, record.ledger, [reason] if reason else []
+    )
+    if model.guarantee_ != record.guarantee:
+        raise ModelFileError("the guarantee is not the one that the plan and the parameters give.")
+    _check_votes(model, record)
+    model.n_features_in_ = record.schema.n_features
+    if record.feature_names is not None:
+        model.feature_names_in_ = np.array(record.feature_names, dtype=object)
+    return model
+
+
+def _check_votes(model: PrivateForest, record: ModelRecord) -> None:
+    """Kernels add votes up without looking at the bounds of the array either."""
+    target = record.schema.target
+    n_outputs = target.n_classes if isinstance(target, Classes) else 2
+    shape = (record.trees.n_trees, record.trees.n_leaves, n_outputs)
+    votes = model.leaf_votes_
+    if votes.shape != shape or votes.dtype != np.float64 or not np.isfinite(votes).all():
+        raise ModelFileError("the leaf statistics give votes that cannot be counted.")
