@@ -16,12 +16,23 @@ MAY_IMPORT = {
     "theory": set(),
     "structure": set(),
     "published": {"schema"},
+    "modelfile": {"privacy", "schema", "structure"},
     "mechanisms": {"privacy"},
     "backends": {"schema", "structure"},
     "curator": {"backends", "mechanisms", "privacy", "schema", "structure"},
     "inspection": {"trees"},
     "trees": {"curator", "schema", "structure"},
-    "forests": {"curator", "mechanisms", "privacy", "published", "schema", "structure", "theory", "trees"},
+    "forests": {
+        "curator",
+        "mechanisms",
+        "modelfile",
+        "privacy",
+        "published",
+        "schema",
+        "structure",
+        "theory",
+        "trees",
+    },
 }
 
 

@@ -181,3 +181,16 @@ def test_neighbours_show_the_same_progress(model, patients, capsys):
     clone(model).fit(X.iloc[1:], y[1:])
     assert capsys.readouterr().err == whole
     assert "leaf" in whole
+
+
+def test_importances_come_from_released_counts(model, patients):
+    """Age decides, the ward helps, crp is noise; all from what was released."""
+    with pytest.warns(PrivacyLeakWarning):
+        fit(model, patients, epsilon=20.0, random_state=0)
+    if "RandomDecisionForest" in type(model).__name__:
+        with pytest.raises(AttributeError, match="released leaf counts"):
+            _ = model.feature_importances_
+        return
+    importances = model.feature_importances_
+    assert importances.sum() == pytest.approx(1)
+    assert importances.argmax() == 0

@@ -17,6 +17,7 @@ from dpforest.privacy import (
     BudgetExceededError,
     BudgetPlan,
     BudgetStoreError,
+    Charge,
     Cost,
     NeighboringRelation,
     PrivacyError,
@@ -137,7 +138,9 @@ def test_history_is_exact():
 
 def test_no_public_way_to_get_budget_back():
     public = {name for name in dir(BudgetAccountant) if not name.startswith("_")}
-    assert public == {"epsilon", "delta", "spend", "check", "total", "remaining", "history", "current"}
+    asking = {"epsilon", "delta", "dataset", "check", "total", "remaining", "history", "verify", "current"}
+    assert public == asking | {"create", "open", "reserve", "spend"}
+    assert {name for name in dir(Charge) if not name.startswith("_")} == {"follow", "receipt", "settle"}
     with pytest.raises(ValueError, match="cost"):
         BudgetAccountant(epsilon=1.0).spend(Cost.pure(-0.1))
 
@@ -166,7 +169,7 @@ def test_one_identity_however_it_is_copied():
 def test_a_handle_whose_record_is_gone_fails_closed():
     accountant = BudgetAccountant(epsilon=1.0)
     frozen = pickle.dumps(accountant)
-    directory = accountant._store._path.parent
+    directory = accountant._store._database.path.parent
     assert directory.exists()
     if os.name == "posix":
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -183,10 +186,11 @@ def test_a_handle_whose_record_is_gone_fails_closed():
 
 def test_a_record_of_another_budget_is_not_accepted():
     accountant, other = BudgetAccountant(epsilon=1.0), BudgetAccountant(epsilon=1.0)
-    accountant._store._path.write_bytes(other._store._path.read_bytes())
+    file = accountant._store._database.path
+    file.write_bytes(other._store._database.path.read_bytes())
     with pytest.raises(BudgetStoreError, match="another accountant"):
         accountant.spend(plan(0.1))
-    accountant._store._path.write_bytes(b"not a database at all" * 100)
+    file.write_bytes(b"not a database at all" * 100)
     with pytest.raises(BudgetStoreError, match="cannot be reached"):
         accountant.spend(plan(0.1))
 

@@ -14,7 +14,8 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from dpforest.privacy import BudgetAccountant, BudgetExceededError, Cost
+from dpforest.privacy import BudgetAccountant, BudgetExceededError, Checkpoint, Cost
+from dpforest.privacy.store import Standing
 
 TRIES_IN_A_PROCESS = """
 import pickle, sys
@@ -70,18 +71,12 @@ def test_threads_are_granted_exactly_the_ceiling():
 
 def test_the_thread_test_catches_a_store_that_checks_before_it_locks():
     class Careless:
-        token = "careless"
+        total = Cost.pure(0)
 
-        def __init__(self):
-            self.kept = []
-
-        def records(self):
-            return tuple(self.kept)
-
-        def append(self, spend, check):
-            check(self.records())
+        def append(self, request, state, check):
+            check(Standing(self.total, None, None, Checkpoint(0, "")))
             time.sleep(0.005)  # whatever a real store does between reading and writing
-            self.kept.append(spend)
+            self.total += request.cost
 
     accountant = BudgetAccountant(epsilon=2.0)
     accountant._store = Careless()

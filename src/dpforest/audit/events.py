@@ -21,7 +21,7 @@ Numbers = NDArray[np.float64]
 
 FEW_VALUES = 40  # numbers with at most this many values are cut at each of them, and compared for equality
 LEVELS = np.concatenate([[0.002, 0.005, 0.01, 0.02], np.linspace(0.04, 0.96, 24), [0.98, 0.99, 0.995, 0.998]])
-SCORE_BINS = 12
+SCORE_BINS = 8
 
 
 @dataclass(frozen=True)

@@ -164,6 +164,32 @@ def presets(
     return [pair for pair in pairs if pair is not None]
 
 
+def random_rows(
+    schema: Schema, n_rows: int, rng: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Draw rows uniformly from the domain, with a target at either end and the one at the other end.
+
+    Parameters
+    ----------
+    schema : Schema
+        The domain.
+    n_rows : int
+        How many.
+    rng : Generator
+        Randomness.
+
+    Returns
+    -------
+    X, y, other : ndarray
+        Rows, their targets, and the opposite targets.
+    """
+    rows = [_random_row(schema, rng) for _ in range(n_rows)]
+    table = _table(rows, schema)
+    first, last = _labels(schema)
+    other = [row._replace(label=first if row.label == last else last) for row in rows]
+    return table.X, table.y, _table(other, schema).y
+
+
 class _Row(NamedTuple):
     """A row and how to call it."""
 
@@ -201,7 +227,7 @@ def _stories(schema: Schema, n: int, unknown_values: bool, rng: np.random.Genera
         for _ in range(n)
     ]
     yield _Story("empty leaf", lower, f"{n} rows in the lower part (target {first})", highest, lower[0])
-    edge = _Row(high, first, f"all features at their upper bound, target {first}")
+    edge = _Row(high, last, f"all features at their upper bound, target {last}")
     crowd = f"{n} rows alike ({central.words})"
     yield _Story("boundary value", [central] * n, crowd, edge, central)
     nominal = [f for f in schema.features.values() if isinstance(f, Nominal)]
@@ -296,8 +322,4 @@ def _beyond(feature: Feature) -> Any:
 
 def _random_row(schema: Schema, rng: np.random.Generator) -> _Row:
     values = [_value_at(feature, float(rng.random())) for feature in schema.features.values()]
-    if isinstance(schema.target, Classes):
-        label: Any = schema.target.labels[int(rng.integers(schema.target.n_classes))]
-    else:
-        label = float(rng.uniform(*_labels(schema)))
-    return _Row(values, label, "random")
+    return _Row(values, _labels(schema)[int(rng.integers(2))], "random")

@@ -13,7 +13,9 @@ import signal
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import closing, nullcontext
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,23 +58,31 @@ class Subject:
         """Run once on the first (0) or second (1) table, and observe."""
         table = (pair.first, pair.second)[which]
         try:
-            output = self._output(table.X, table.y, self._seed(stream, which, number))
+            output = self.output(table.X, table.y, stream, which, number)
         except Exception as error:  # whether a fit fails can tell the tables apart, as any output can
             return {f"{FAILS}: {type(error).__name__}: {error}": 1.0}
         return named(self.observer(output, pair.probes))
 
-    def _output(self, X: NDArray[Any], y: NDArray[Any], seed: int | None) -> Any:
+    def output(self, X: NDArray[Any], y: NDArray[Any], stream: int, which: int, number: int) -> Any:
+        """Run once on any table; the numbers make up the seed."""
+        seed = self._seed(stream, which, number)
         if not hasattr(self.subject, "fit"):
             return self.subject(X, y) if seed is None else self.subject(X, y, random_state=seed)
+        model = copy(
+            self._unfitted
+        )  # every run starts afresh; scikit-learn's own clone takes as long as a fit
+        if seed is not None:
+            model.random_state = seed
+        return model.fit(X, y)
+
+    @cached_property
+    def _unfitted(self) -> Any:
         from sklearn.base import clone
 
         model = clone(self.subject)
-        parameters = model.get_params(deep=False)
-        if parameters.get("accountant") is not None:
+        if getattr(model, "accountant", None) is not None:
             model.set_params(accountant=None)  # the tables are made up: nobody's privacy is spent
-        if seed is not None:
-            model.set_params(random_state=seed)
-        return model.fit(X, y)
+        return model
 
     def _seed(self, stream: int, which: int, number: int) -> int | None:
         if self.random_state is None:

@@ -102,7 +102,7 @@ def audit(
     from joblib import effective_n_jobs
 
     name = name or getattr(subject, "__name__", None) or type(subject).__name__
-    promise = _Promise(name, *_claim(subject, claim, delta), confidence)
+    promise = _Promise(name, *claim_of(subject, claim, delta), confidence)
     pairs = _pairs(subject, pair, schema)
     parts = _Division.of(runs, len(pairs))
     runner = Subject(subject, observe, random_state)
@@ -269,8 +269,8 @@ class _Division:
         return cls(scouting, searching, half, n_pairs * scouting + searching + half)
 
 
-def _claim(subject: Any, claim: float | None, delta: float | None) -> tuple[float, float]:
-    """Take the promise from the estimator where it is not given."""
+def claim_of(subject: Any, claim: float | None, delta: float | None) -> tuple[float, float]:
+    """Return epsilon and delta of the promise, from the estimator where they are not given."""
     if claim is None:
         claim = getattr(subject, "epsilon", None)
     if claim is None:
@@ -288,7 +288,7 @@ def _pairs(subject: Any, pair: Any, schema: Schema | None) -> list[NeighbourPair
         return pair
     made = presets(
         schema or declared_schema(subject),
-        _relation(subject),
+        relation_of(subject),
         rows_per_person=getattr(subject, "max_rows_per_person", 1),
         unknown_values=isinstance(subject, PrivateForest),
     )
@@ -300,7 +300,8 @@ def _pairs(subject: Any, pair: Any, schema: Schema | None) -> list[NeighbourPair
     return chosen
 
 
-def _relation(subject: Any) -> NeighboringRelation:
+def relation_of(subject: Any) -> NeighboringRelation:
+    """Return what one person may change; other libraries promise for adding or removing a row."""
     if isinstance(subject, PrivateForest):
         return subject.privacy_plan().relation
     return NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -322,15 +323,16 @@ def declared_schema(subject: Any) -> Schema:
     schema = getattr(subject, "schema", None)
     if schema is not None:
         return schema if isinstance(schema, Schema) else Schema.from_dict(schema)
-    bounds, classes = getattr(subject, "bounds", None), getattr(subject, "classes", None)
-    target = getattr(subject, "target_bounds", None)
-    if bounds is None or classes is target is None:
+    bounds: Any = getattr(subject, "bounds", None)
+    classes: Any = getattr(subject, "classes", None)
+    target: Any = getattr(subject, "target_bounds", None)
+    if bounds is None or (target is None and classes is None):
         raise ValueError(
             "The tables to try are made from the declared domain, and there is none here: give pair=((X, y), "
             "(X, y)), or schema=Schema(...)."
         )
     features = Schema.from_bounds(bounds, n_features=max(np.size(bounds[0]), np.size(bounds[1]))).features
-    return Schema(features, Range(*target) if classes is None else Classes(list(classes)))
+    return Schema(features, Classes(list(classes)) if target is None else Range(*target))
 
 
 def _two_dimensional(values: ArrayLike) -> Numbers:

@@ -1,6 +1,6 @@
 """The shared `fit`: the whole way of the data, from private rows to a released forest, on one screen.
 
-Estimators say how to divide the budget (`_shares`), grow (`_grow`) and fill (`_fill`); everything that makes
+Estimators say how to divide the budget (`_pools`), grow (`_grow`) and fill (`_fill`); everything that makes
 the result private happens here and in `dpforest.curator`.
 """
 
@@ -48,7 +48,7 @@ from dpforest.published import (
 )
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
-from dpforest.trees import class_probabilities, sum_leaf_values, target_means
+from dpforest.trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 
 
 @parameters
@@ -177,8 +177,8 @@ class PrivateForest(BaseEstimator):
 
     def _given_up(self) -> list[str]:
         """Reasons in the parameters why nothing is promised."""
-        reasons = ["epsilon=inf: trained without noise, not private"] if math.isinf(self.epsilon) else []
-        return [*reasons, "as published: not private"] if self.as_published else reasons
+        found = ["epsilon=inf: trained without noise, not private"] if math.isinf(self.epsilon) else []
+        return [*found, "as published: not private"] if self.as_published else found
 
     def _release(
         self, schema: Schema, trees: FlatTrees, leaves: NDArray[Any], ledger: Ledger, voids: list[str]
@@ -248,9 +248,8 @@ class PrivateForest(BaseEstimator):
         n_threads = effective_n_jobs(self.n_jobs)
         X = unnamed_as_array(X)
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
-        if (
-            self.schema is None
-        ):  # a declared schema matches columns by name in any order, scikit-learn does not
+        # A declared schema matches columns by name in any order; scikit-learn insists on the order of fit.
+        if self.schema is None:
             validate_data(self, X, reset=False, skip_check_array=True)
         return sum_leaf_values(self.trees_, self.leaf_votes_, cells, n_threads)
 
@@ -291,6 +290,14 @@ class PrivateForest(BaseEstimator):
         if not isinstance(model, cls):
             raise ModelFileError(f"{os.fspath(path)} holds a {type(model).__name__}: use dpforest.load.")
         return model
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Decrease of impurity by the splits of each feature, from released statistics: free, and noisy."""
+        check_is_fitted(self)
+        if self.as_published or self.leaf_statistics_.ndim != 3:
+            raise AttributeError("feature_importances_ needs released leaf counts, which this model has not.")
+        return feature_importances(self.trees_, self.leaf_statistics_, self.schema_.n_features)
 
     def _repr_html_(self) -> str:
         """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""

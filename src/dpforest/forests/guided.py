@@ -118,7 +118,8 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
         depth = self.max_depth
         if depth is None:
             depth = guided_depth(float(enough), ROWS_PER_LEAF, 2, 10)
-        if enough / (1 if n_classes == 2 else n_classes) >= ENOUGH_FOR_CENTRES and n_classes > 1:
+        per_class = enough / (1 if n_classes == 2 else n_classes)
+        if per_class >= ENOUGH_FOR_CENTRES and 2 <= n_classes <= 1000:
             return grow_centred(curator, "splits", "centres", depth, rows / rows.sum())
         shares = geometric_shares(depth, Fraction(1414, 1000))
         return grow_greedy(curator, "splits", 1, depth, Utility.MAX_OPERATOR, level_shares=shares)

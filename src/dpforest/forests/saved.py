@@ -147,9 +147,7 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     model: PrivateForest = make(**record.parameters, schema=schema)
     check_parameters(model, estimator._rules)
     reason = record.guarantee.reason
-    model._release(
-        record.schema, record.trees, record.statistics, record.ledger, [reason] if reason else []
-    )
+    model._release(record.schema, record.trees, record.statistics, record.ledger, [reason] if reason else [])
     if model.guarantee_ != record.guarantee:
         raise ModelFileError("the guarantee is not the one that the plan and the parameters give.")
     _check_votes(model, record)

@@ -2,11 +2,14 @@
 
 The order of reading is the order of use: `relation` (who is a neighbour), `guarantee` (what is promised),
 `composition` and `conversion` (what steps cost together), `plan` (who may spend what), `events` and
-`ledger` (who spent what in one fit), `accountant` with `budget_filter` and `store` (one ceiling over many
-fits). `exact` and `tables` serve them all.
+`ledger` (who spent what in one fit), `accountant` with `budget_filter` (one ceiling over many fits), `charge`
+(from reservation to settlement), `store` (the record that lasts) with `spends`, `records`, `chain` and
+`database`, which is `sqlite` or `postgres`. `exact` and `tables` serve them all.
 """
 
 from dpforest.privacy.accountant import BudgetAccountant
+from dpforest.privacy.chain import Checkpoint
+from dpforest.privacy.charge import Charge
 from dpforest.privacy.composition import (
     Cost,
     exponential_epsilon_from_rho,
@@ -15,22 +18,35 @@ from dpforest.privacy.composition import (
     row_multiplier,
 )
 from dpforest.privacy.conversion import epsilon_to_rho, rho_to_epsilon
-from dpforest.privacy.errors import BudgetExceededError, BudgetStoreError, PrivacyError, PrivacyLeakWarning
+from dpforest.privacy.errors import (
+    BudgetExceededError,
+    BudgetStoreError,
+    BudgetStoreWarning,
+    BudgetTamperedError,
+    PrivacyError,
+    PrivacyLeakWarning,
+)
 from dpforest.privacy.events import Event
 from dpforest.privacy.guarantee import PrivacyGuarantee
 from dpforest.privacy.ledger import Ledger
 from dpforest.privacy.plan import ALL_ROWS, BudgetPlan, Pool
+from dpforest.privacy.records import Dataset, schema_hash
 from dpforest.privacy.relation import NeighboringRelation
-from dpforest.privacy.store import BudgetStore, Spend
+from dpforest.privacy.spends import Spend
+from dpforest.privacy.store import list_budgets, verify_budgets
 
 __all__ = [
     "ALL_ROWS",
     "BudgetAccountant",
     "BudgetExceededError",
     "BudgetPlan",
-    "BudgetStore",
     "BudgetStoreError",
+    "BudgetStoreWarning",
+    "BudgetTamperedError",
+    "Charge",
+    "Checkpoint",
     "Cost",
+    "Dataset",
     "Event",
     "Ledger",
     "NeighboringRelation",
@@ -42,7 +58,10 @@ __all__ = [
     "epsilon_to_rho",
     "exponential_epsilon_from_rho",
     "gaussian_variance_from_rho",
+    "list_budgets",
     "pure_epsilon_from_rho",
     "rho_to_epsilon",
     "row_multiplier",
+    "schema_hash",
+    "verify_budgets",
 ]

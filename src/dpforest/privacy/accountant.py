@@ -1,26 +1,34 @@
 """One budget for many fits.
 
-A user makes a `BudgetAccountant` for a dataset and gives it to estimators; every fit charges its whole plan
-before the first row is read. The ceiling is kept by `BudgetFilter`, the record by a `BudgetStore`.
+A user makes a `BudgetAccountant` for a dataset and gives it to estimators; every fit reserves its whole plan
+before the first look at a row and settles it after the last. The ceiling is kept by `BudgetFilter`, the
+record by a `BudgetStore`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from dpforest.privacy.budget_filter import BudgetFilter
+from dpforest.privacy.chain import Checkpoint
+from dpforest.privacy.charge import Charge
 from dpforest.privacy.composition import Cost
+from dpforest.privacy.database import Address, at_address
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
 from dpforest.privacy.exact import Number, float_at_least, read_positive_integer, short
 from dpforest.privacy.plan import BudgetPlan
+from dpforest.privacy.records import Dataset, Described
 from dpforest.privacy.relation import NeighboringRelation
-from dpforest.privacy.store import BudgetStore, Spend, TemporaryStore
+from dpforest.privacy.spends import Request, Spend
+from dpforest.privacy.sqlite import SqliteDatabase
+from dpforest.privacy.store import BudgetStore, Standing
 
 _entered: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("dpforest_entered_accountants", default=())
-_by_token: WeakValueDictionary[str, BudgetAccountant] = WeakValueDictionary()
+_by_identity: WeakValueDictionary[tuple[str | None, str], BudgetAccountant] = WeakValueDictionary()
 
 
 class BudgetAccountant:
@@ -31,6 +39,9 @@ class BudgetAccountant:
     same record. So ``cross_val_score(..., n_jobs=2)`` and ``GridSearchCV`` charge every fit to one ceiling.
     What was spent is never given back, not even if a fit fails or is interrupted: whoever saw it fail has
     learned something.
+
+    A budget made by the constructor ends with the object. `create` makes one that lasts, in a file or on a
+    PostgreSQL server, and `open` finds it again: shared by processes, crashes and people.
 
     As a context manager it becomes the default of the current context (`current`). New threads and worker
     processes start with an empty context: pass the accountant as a parameter there.
@@ -56,12 +67,80 @@ class BudgetAccountant:
     """
 
     def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
-        self._join(TemporaryStore.create(), BudgetFilter.for_ceiling(epsilon, delta))
+        rule = BudgetFilter.for_ceiling(epsilon, delta)
+        dataset = Dataset.new("in memory", rule.epsilon, rule.delta)
+        self._join(BudgetStore.create(SqliteDatabase.temporary(), dataset))
 
-    def _join(self, store: BudgetStore, rule: BudgetFilter) -> None:
+    @classmethod
+    def create(
+        cls,
+        address: Address,
+        *,
+        dataset: str,
+        epsilon: Number,
+        delta: Number = 0.0,
+        schema: Described | Mapping[str, Any] | None = None,
+        relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE,
+        max_rows_per_person: int = 1,
+    ) -> BudgetAccountant:
+        """Make a budget that lasts. It can be spent, but never changed or replaced.
+
+        Parameters
+        ----------
+        address : str or path
+            A file, made if it is not there, or ``postgresql://user@host/name`` (no password: give it by
+            ``PGPASSWORD`` or ``~/.pgpass``). One file or server can keep the budgets of many datasets.
+        dataset : str
+            A name for the dataset.
+        epsilon, delta : number
+            Ceiling, per person.
+        schema : Schema or mapping, optional
+            What is public about the dataset; its hash is recorded.
+        relation : NeighboringRelation
+            Whom the ceiling protects; fits for other neighbours are refused.
+        max_rows_per_person : int
+            How many rows one person holds at most.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> file = f"{folder.name}/budget.db"
+        >>> accountant = BudgetAccountant.create(file, dataset="patients", epsilon=3.0)
+        >>> _ = accountant.spend(Cost.pure(1), "count")
+        >>> BudgetAccountant.open(file, dataset="patients").remaining()
+        (2.0, 0.0)
+        >>> folder.cleanup()
+        """
+        rule = BudgetFilter.for_ceiling(epsilon, delta)
+        rows = read_positive_integer(max_rows_per_person, "max_rows_per_person")
+        described = Dataset.new(dataset, rule.epsilon, rule.delta, relation, rows, schema)
+        return _attach(BudgetStore.create(at_address(address), described))
+
+    @classmethod
+    def open(cls, address: Address, *, dataset: str) -> BudgetAccountant:
+        """Find a budget that `create` made, and check its whole record.
+
+        Parameters
+        ----------
+        address : str or path
+            Where it is kept.
+        dataset : str
+            Its name.
+
+        Raises
+        ------
+        BudgetStoreError
+            If it is not there.
+        BudgetTamperedError
+            If its record is not what was written.
+        """
+        return _attach(BudgetStore.open(at_address(address), dataset))
+
+    def _join(self, store: BudgetStore) -> None:
         self._store = store
-        self._rule = rule
-        _by_token[store.token] = self
+        self._rule = store.dataset.rule
+        _by_identity[store.identity] = self
 
     @property
     def epsilon(self) -> float:
@@ -73,21 +152,26 @@ class BudgetAccountant:
         """The ceiling's delta."""
         return float_at_least(self._rule.delta)
 
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset as recorded: name, hash of the schema, ceiling, relation, who made it and when."""
+        return self._store.dataset
+
     @staticmethod
     def current() -> BudgetAccountant | None:
         """Return the accountant of the innermost ``with`` in this context, or None."""
         entered = _entered.get()
         return entered[-1] if entered else None
 
-    def spend(
+    def reserve(
         self,
         request: BudgetPlan | Cost,
         label: str = "",
         *,
         relation: NeighboringRelation | None = None,
         max_rows_per_person: int | None = None,
-    ) -> Spend:
-        """Charge a plan or a cost, for good, or refuse and charge nothing.
+    ) -> Charge:
+        """Charge a plan or a cost, for good, or refuse and charge nothing. Look only afterwards.
 
         Parameters
         ----------
@@ -101,21 +185,44 @@ class BudgetAccountant:
 
         Returns
         -------
-        Spend
-            What was recorded.
+        Charge
+            On disk as ``"reserved"``; as a context manager it is settled on leaving.
 
         Raises
         ------
         BudgetExceededError
             If it would lift the total above the ceiling.
         PrivacyError
-            If it is stated for other neighbours than the first spend was.
+            If it is stated for other neighbours than the dataset or the first charge was.
         BudgetStoreError
-            If the record cannot be reached.
+            If the record cannot be read or written.
         """
-        spend = _as_spend(request, label, relation, max_rows_per_person)
-        self._store.append(spend, lambda earlier: self._refuse_unless_fits(request, spend, earlier))
-        return spend
+        asked = _as_request(request, label, relation, max_rows_per_person)
+        receipt = self._store.append(asked, "reserved", lambda now: self._refuse_unless_fits(asked, now))
+        return Charge(self._store, receipt)
+
+    def spend(
+        self,
+        request: BudgetPlan | Cost,
+        label: str = "",
+        *,
+        relation: NeighboringRelation | None = None,
+        max_rows_per_person: int | None = None,
+    ) -> Checkpoint:
+        """Charge a plan or a cost and settle it at once; otherwise like `reserve`.
+
+        Parameters
+        ----------
+        request, label, relation, max_rows_per_person
+            As in `reserve`.
+
+        Returns
+        -------
+        Checkpoint
+            The place of the charge in the record.
+        """
+        asked = _as_request(request, label, relation, max_rows_per_person)
+        return self._store.append(asked, "spent", lambda now: self._refuse_unless_fits(asked, now))
 
     def check(
         self,
@@ -124,57 +231,85 @@ class BudgetAccountant:
         relation: NeighboringRelation | None = None,
         max_rows_per_person: int | None = None,
     ) -> None:
-        """Raise what `spend` would raise now, without spending.
+        """Raise what `reserve` would raise now, without charging.
 
         Parameters
         ----------
         request, relation, max_rows_per_person
-            As in `spend`.
+            As in `reserve`.
         """
-        spend = _as_spend(request, "", relation, max_rows_per_person)
-        self._refuse_unless_fits(request, spend, self._store.records())
+        asked = _as_request(request, "", relation, max_rows_per_person)
+        self._refuse_unless_fits(asked, self._store.standing())
 
     def total(self) -> tuple[float, float]:
-        """Return (epsilon, delta) spent so far.
+        """Return (epsilon, delta) charged so far, settled or not.
 
         What is proven for budgets chosen along the way is the ceiling; this running figure is exact for pure
-        spends, and with delta > 0 it is what the same spends would cost had they been fixed beforehand.
+        charges, and with delta > 0 it is what the same charges would cost had they been fixed beforehand.
         """
-        return self._rule.spent(_sum(self._store.records()))
+        return self._rule.spent(self._store.standing().total)
 
     def remaining(self) -> tuple[float, float]:
         """Return the largest (epsilon, delta) that one more plan may ask for."""
-        return self._rule.rest(_sum(self._store.records()))
+        return self._rule.rest(self._store.standing().total)
 
     def history(self) -> tuple[Spend, ...]:
-        """Return every spend, oldest first."""
-        return self._store.records()
+        """Return every charge and what became of it, oldest first; the record is checked on the way."""
+        return self._store.chain().spends()
 
-    def _refuse_unless_fits(
-        self, request: BudgetPlan | Cost, spend: Spend, earlier: tuple[Spend, ...]
-    ) -> None:
-        if earlier:
-            fixed = (earlier[0].relation, earlier[0].max_rows_per_person)
-            asked = (spend.relation, spend.max_rows_per_person)
-            if fixed != asked:
-                raise PrivacyError(
-                    f"this accountant adds promises for {fixed[0]!r}, at most {fixed[1]} row(s) per person; "
-                    f"requested {asked[0]!r}, {asked[1]} row(s): use the same setting or one accountant each."
-                )
-        total = _sum(earlier)
-        if self._rule.grants(total + spend.cost):
+    def verify(self, checkpoint: Checkpoint | str | None = None) -> Checkpoint:
+        """Check that the record is what was written, and return where it ends.
+
+        Parameters
+        ----------
+        checkpoint : Checkpoint or str, optional
+            What an earlier call returned, or the receipt of a charge. Without it, entries removed from the
+            very end and a record forged from some entry to its end are not found.
+
+        Returns
+        -------
+        Checkpoint
+            To be noted down elsewhere, for a later call.
+
+        Raises
+        ------
+        BudgetTamperedError
+            If an entry was edited, removed, added or moved.
+
+        Examples
+        --------
+        >>> accountant = BudgetAccountant(epsilon=1.0)
+        >>> receipt = accountant.spend(Cost.pure(0.5))
+        >>> accountant.verify(receipt).count
+        1
+        """
+        chain = self._store.chain()
+        if checkpoint is not None:
+            chain.require(checkpoint)
+        return chain.checkpoint()
+
+    def _refuse_unless_fits(self, asked: Request, standing: Standing) -> None:
+        wanted = (asked.relation.value, asked.max_rows_per_person)
+        fixed = (standing.relation, standing.max_rows_per_person)
+        if standing.relation is not None and fixed != wanted:
+            raise PrivacyError(
+                f"this accountant adds promises for {NeighboringRelation(standing.relation)!r}, at most "
+                f"{fixed[1]} row(s) per person; requested {asked.relation!r}, {wanted[1]} row(s): "
+                "use the same setting or one accountant each."
+            )
+        if self._rule.grants(standing.total + asked.cost):
             return
-        epsilon, delta = self._rule.rest(total)
-        hint = "" if delta or spend.cost.is_pure or not epsilon else " only plans with delta = 0 still fit,"
+        epsilon, delta = self._rule.rest(standing.total)
+        hint = "" if delta or asked.cost.is_pure or not epsilon else " only plans with delta = 0 still fit,"
         raise BudgetExceededError(
-            f"requested {_in_words(request)}; remaining epsilon = {short(epsilon)}, delta = {short(delta)}; "
+            f"requested {_in_words(asked)}; remaining epsilon = {short(epsilon)}, delta = {short(delta)}; "
             f"ceiling epsilon = {short(self._rule.epsilon)}, delta = {short(self._rule.delta)}:{hint} "
             "ask for less per fit or fit less often (every fold and every candidate is a fit); "
             "spending is never undone."
         )
 
     def __len__(self) -> int:
-        return len(self._store.records())
+        return len(self.history())
 
     def __bool__(self) -> bool:
         return True  # an accountant nobody has used yet is still an accountant
@@ -197,33 +332,35 @@ class BudgetAccountant:
     def __deepcopy__(self, memo: dict[int, Any]) -> BudgetAccountant:
         return self
 
-    def __reduce__(self) -> tuple[Any, tuple[BudgetStore, BudgetFilter]]:
-        return _attach, (self._store, self._rule)
+    def __reduce__(self) -> tuple[Any, tuple[BudgetStore]]:
+        return _attach, (self._store,)
 
     def __repr__(self) -> str:
-        return f"BudgetAccountant(epsilon={self.epsilon!r}, delta={self.delta!r})"
+        if self._store.address is None:
+            return f"BudgetAccountant(epsilon={self.epsilon!r}, delta={self.delta!r})"
+        return f"BudgetAccountant.open({self._store.address!r}, dataset={self.dataset.name!r})"
 
 
-def _attach(store: BudgetStore, rule: BudgetFilter) -> BudgetAccountant:
+def _attach(store: BudgetStore) -> BudgetAccountant:
     """Return this process's accountant for a store, made on first use."""
-    known = _by_token.get(store.token)
+    known = _by_identity.get(store.identity)
     if known is not None:
         return known
     accountant = BudgetAccountant.__new__(BudgetAccountant)
-    accountant._join(store, rule)
+    accountant._join(store)
     return accountant
 
 
-def _as_spend(
+def _as_request(
     request: BudgetPlan | Cost,
     label: str,
     relation: NeighboringRelation | None,
     max_rows_per_person: int | None,
-) -> Spend:
+) -> Request:
     if isinstance(request, BudgetPlan):
         if relation is not None or max_rows_per_person is not None:
             raise TypeError("a plan states its own relation and rows per person: leave them out.")
-        return Spend(request.cost, request.relation, request.max_rows_per_person, label)
+        return Request(request.cost, request.relation, request.max_rows_per_person, label, request)
     if not isinstance(request, Cost):
         raise TypeError(f"spend a BudgetPlan or a Cost, got {type(request).__name__}: write Cost.pure(0.5).")
     rows = (
@@ -231,16 +368,12 @@ def _as_spend(
         if max_rows_per_person is None
         else read_positive_integer(max_rows_per_person, "max_rows_per_person")
     )
-    return Spend(request, relation or NeighboringRelation.ADD_OR_REMOVE_ONE, rows, label)
+    return Request(request, relation or NeighboringRelation.ADD_OR_REMOVE_ONE, rows, label)
 
 
-def _sum(spends: tuple[Spend, ...]) -> Cost:
-    return sum((spend.cost for spend in spends), Cost.pure(0))
-
-
-def _in_words(request: BudgetPlan | Cost) -> str:
-    if isinstance(request, BudgetPlan):
-        return f"epsilon = {short(request.epsilon)}, delta = {short(request.delta)}"
-    if request.epsilon is not None:
-        return f"epsilon = {short(request.epsilon)}"
-    return f"rho = {short(request.rho)}"
+def _in_words(asked: Request) -> str:
+    if asked.plan is not None:
+        return f"epsilon = {short(asked.plan.epsilon)}, delta = {short(asked.plan.delta)}"
+    if asked.cost.epsilon is not None:
+        return f"epsilon = {short(asked.cost.epsilon)}"
+    return f"rho = {short(asked.cost.rho)}"

@@ -19,5 +19,13 @@ class BudgetStoreError(PrivacyError):
     """The record of what was spent cannot be reached, so nothing more may be spent."""
 
 
+class BudgetTamperedError(BudgetStoreError):
+    """The record of what was spent is not what was written, so nothing more may be spent."""
+
+
+class BudgetStoreWarning(UserWarning):
+    """A charge could not be marked as settled; it stays reserved and counts as spent."""
+
+
 class PrivacyLeakWarning(UserWarning):
     """A public choice was derived from private rows, so the guarantee is void."""

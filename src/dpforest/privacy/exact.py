@@ -9,6 +9,8 @@ side. Called by every other module of this room.
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
@@ -18,6 +20,9 @@ Number: TypeAlias = int | float | Fraction | Decimal
 
 # Enough that the rounding is invisible, few enough that samplers work on machine-sized integers.
 SIGNIFICANT_BITS = 40
+# Written fractions: room for the budgets of 1e-300 that nobody uses, none for numbers that fill the memory.
+_FRACTION = re.compile(r"[0-9]{1,1000}(/[1-9][0-9]{0,999})?")
+_LONGEST_DENOMINATOR = 16_384
 
 
 def read_number(value: object, name: str) -> Fraction:
@@ -98,6 +103,52 @@ def read_positive_integer(value: object, name: str) -> int:
     if number.denominator != 1 or number < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value}.")
     return int(number)
+
+
+def read_fraction(text: object, name: str) -> Fraction:
+    """Read what ``str`` of a fraction wrote, and nothing else: no signs, no exponents, no endless digits.
+
+    `Fraction` itself would take ``"1e999999999"`` and fill the memory with zeros.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"1/10"`` or ``"2"``.
+    name : str
+        What it is, for the error message.
+
+    Examples
+    --------
+    >>> read_fraction("1/10", "epsilon")
+    Fraction(1, 10)
+    >>> read_fraction("1e9", "epsilon")
+    Traceback (most recent call last):
+    ValueError: epsilon must be written as a fraction such as 1/10.
+    """
+    if not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise ValueError(f"{name} must be written as a fraction such as 1/10.")
+    return Fraction(text)
+
+
+def check_addable(values: Iterable[Fraction], name: str) -> None:
+    """Refuse fractions without a common denominator of sane length: adding them could take for ever.
+
+    Parameters
+    ----------
+    values : iterable of Fraction
+        Fractions read from a file.
+    name : str
+        What they are, for the error message.
+
+    Examples
+    --------
+    >>> check_addable([Fraction(1, 3), Fraction(1, 4)], "shares")
+    """
+    common = 1
+    for value in values:
+        common = math.lcm(common, value.denominator)
+        if common.bit_length() > _LONGEST_DENOMINATOR:
+            raise ValueError(f"{name} have no common denominator of at most {_LONGEST_DENOMINATOR} bits.")
 
 
 def floor_to_bits(value: Fraction) -> Fraction:

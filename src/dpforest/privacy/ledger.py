@@ -14,7 +14,7 @@ from typing import Any
 
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
 from dpforest.privacy.events import Event
-from dpforest.privacy.exact import Number, read_number, short
+from dpforest.privacy.exact import Number, check_addable, read_fraction, read_number, short
 from dpforest.privacy.plan import BudgetPlan
 from dpforest.privacy.tables import data_frame, html_table, text_table
 
@@ -164,6 +164,59 @@ class Ledger:
             }
             for event in self._events
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready record of the plan and all looks, exact: costs are written as fractions.
+
+        Examples
+        --------
+        >>> ledger = Ledger(BudgetPlan.divide(1.0, 0.0, {"leaves": 1}))
+        >>> _ = ledger.charge("leaves", 0.5, "discrete Laplace", "count labels")
+        >>> Ledger.from_dict(ledger.to_dict()) == ledger
+        True
+        """
+        return {
+            "plan": self._plan.to_dict(),
+            "looks": [
+                {
+                    "pool": event.pool,
+                    "mechanism": event.mechanism,
+                    "purpose": event.purpose,
+                    "cost": str(event.cost),
+                    "parameters": dict(event.parameters),
+                }
+                for event in self._events
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Ledger:
+        """Rebuild what `to_dict` wrote, frozen; refuses looks that the plan does not pay for.
+
+        Parameters
+        ----------
+        record : mapping
+            The dictionary.
+        """
+        plan = BudgetPlan.from_dict(record["plan"])
+        events = tuple(
+            Event(
+                str(look["pool"]),
+                str(look["mechanism"]),
+                str(look["purpose"]),
+                read_fraction(look["cost"], "cost"),
+                plan.pool(str(look["pool"])).rows,
+                look["parameters"],
+            )
+            for look in record["looks"]
+        )
+        check_addable((event.cost for event in events), "costs")
+        ledger = cls(plan)
+        ledger._events, ledger._frozen = events, True
+        for pool in plan.pools:
+            if ledger.remaining(pool.name) < 0:
+                raise BudgetExceededError(f"the looks cost more than pool {pool.name!r} of the plan holds.")
+        return ledger
 
     def to_frame(self) -> Any:
         """Return the looks as a pandas DataFrame; pandas must be installed."""

@@ -17,9 +17,11 @@ from dpforest.privacy.composition import Cost, row_multiplier
 from dpforest.privacy.conversion import epsilon_to_rho
 from dpforest.privacy.exact import (
     Number,
+    check_addable,
     float_at_least,
     read_delta,
     read_epsilon,
+    read_fraction,
     read_number,
     read_positive_integer,
     short,
@@ -260,6 +262,53 @@ class BudgetPlan:
             }
             for pool in self.pools
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready record of the whole plan, exact: numbers are written as fractions.
+
+        Examples
+        --------
+        >>> plan = BudgetPlan.divide(0.5, 0.0, {"leaves": 1})
+        >>> plan.to_dict()["epsilon"], BudgetPlan.from_dict(plan.to_dict()) == plan
+        ('1/2', True)
+        """
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "relation": self.relation.value,
+            "max_rows_per_person": self.max_rows_per_person,
+            "pools": [
+                {"name": pool.name, "share": str(pool.share), "purpose": pool.purpose, "rows": pool.rows}
+                for pool in self.pools
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> BudgetPlan:
+        """Rebuild what `to_dict` wrote; everything is checked again.
+
+        Parameters
+        ----------
+        record : mapping
+            The dictionary.
+        """
+        pools = [
+            Pool(
+                str(pool["name"]),
+                read_fraction(pool["share"], "share"),
+                str(pool["purpose"]),
+                str(pool["rows"]),
+            )
+            for pool in record["pools"]
+        ]
+        check_addable((pool.share for pool in pools), "shares")
+        return cls(
+            read_epsilon(read_fraction(record["epsilon"], "epsilon")),
+            read_delta(read_fraction(record["delta"], "delta")),
+            NeighboringRelation(record["relation"]),
+            read_positive_integer(record["max_rows_per_person"], "max_rows_per_person"),
+            tuple(pools),
+        )
 
     def to_frame(self) -> Any:
         """Return the pools as a pandas DataFrame; pandas must be installed."""

@@ -14,6 +14,7 @@ from dpforest.trees.growers import (
     grow_public_median,
     grow_random,
 )
+from dpforest.trees.importance import feature_importances
 from dpforest.trees.leaves import (
     class_probabilities,
     class_shares,
@@ -27,6 +28,7 @@ from dpforest.trees.shrinkage import shrunk_means, shrunk_shares
 __all__ = [
     "class_probabilities",
     "class_shares",
+    "feature_importances",
     "find_leaves",
     "geometric_shares",
     "grow_best_median",

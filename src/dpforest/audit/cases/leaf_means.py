@@ -35,7 +35,7 @@ def beyond_loss(limit: float, epsilon: float) -> float:
 
     Examples
     --------
-    >>> beyond_loss(10.0, 1.0), beyond_loss(20.0, 1.0)
+    >>> round(beyond_loss(10.0, 1.0), 9), round(beyond_loss(20.0, 1.0), 9)
     (5.0, 10.0)
     """
     one, two = (stats.laplace.logsf(limit, scale=scale) for scale in _scales(epsilon, 1.0, 2.0))

@@ -127,7 +127,9 @@ def level_loss(epsilon: float, row_at_one: bool) -> float:
 
 def _published_levels() -> Measured:
     loss = DEPTH * level_loss(1.0, row_at_one=False)
-    note = "for many candidates all over [0, 1] in every node; the text on budgets, unlike the pseudo-code, shares it out"
+    note = (
+        "for many candidates all over [0, 1] in every node. The text of the paper divides the budget by level"
+    )
     return Measured(loss, note=note)
 
 
@@ -214,7 +216,7 @@ def label_change_loss(epsilon: float) -> float:
 
     Examples
     --------
-    >>> label_change_loss(1.0)
+    >>> round(label_change_loss(1.0), 9)
     2.0
     """
     falls = stats.laplace.logcdf(-1, -1, 1 / epsilon) - stats.laplace.logcdf(-1, 0, 1 / epsilon)

@@ -44,7 +44,7 @@ def depth_chances(n_rows: int, rate: Rate) -> dict[int, float]:
     Examples
     --------
     >>> depth_chances(15_999, Rate.floor(Fraction(1, 50)))
-    {5: 0.505..., 6: 0.494...}
+    {5: 0.50..., 6: 0.49...}
     """
     noise = np.arange(-2000, 2001)  # beyond, the mass is below exp(-40)
     chances: dict[int, float] = {}

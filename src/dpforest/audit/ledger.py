@@ -1,0 +1,194 @@
+"""The ledger's auditor: compare what was charged with what the mechanisms were run at.
+
+The other auditors look at outputs; this one stands beside the till. During one fit it notes, for every query
+of the curator, what the ledger was charged and at which rate each mechanism ran, and adds the rates up again
+with sensitivities of its own. It finds a charge that was forgotten, which no output shows while the budget
+lasts, and noise that is less than was paid for. It is a white box: it knows the curator and the mechanisms of
+this library.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpforest import mechanisms
+from dpforest.audit.pairs import random_rows
+from dpforest.audit.result import AuditResult
+from dpforest.audit.running import Subject
+from dpforest.audit.statistical import declared_schema
+from dpforest.curator import Curator
+from dpforest.privacy import Event, Ledger, NeighboringRelation
+from dpforest.schema import Classes, Schema
+
+N_ROWS = 40
+
+
+def audit_ledger(estimator: Any, *, name: str | None = None, random_state: int | None = None) -> AuditResult:
+    """Fit once on random rows and compare the ledger with the mechanisms that ran.
+
+    Parameters
+    ----------
+    estimator : estimator of this library
+        Unfitted, with a declared domain.
+    name : str, optional
+        How the result calls it.
+    random_state : int, optional
+        Makes the fit repeatable.
+
+    Returns
+    -------
+    AuditResult
+        `claim` is what the ledger was charged per row, `loss` what the mechanisms cost: epsilon, or with
+        delta > 0 rho of zero-concentrated privacy.
+
+    Examples
+    --------
+    >>> from dpforest import RandomDecisionTreesClassifier
+    >>> from dpforest.audit import audit_ledger
+    >>> model = RandomDecisionTreesClassifier(3, bounds=(0, 1), classes=[0, 1], max_depth=2)
+    >>> result = audit_ledger(model, random_state=0)
+    >>> round(result.claim, 6), round(result.loss, 6), result.violation
+    (1.0, 1.0, False)
+    """
+    schema = declared_schema(estimator)
+    X, y, _ = random_rows(schema, N_ROWS, np.random.default_rng(random_state))
+    with _metered() as looks:
+        model = Subject(estimator, lambda *_: 0.0, random_state).output(X, y, 0, 0, 0)
+    ledger: Ledger = model.ledger_
+    pure = ledger.plan.currency == "pure"
+    spent = {pool.name: Fraction(0) for pool in ledger.plan.pools}
+    unpaid = Fraction(0)
+    worst: tuple[Fraction, str] = (Fraction(-1), "no look")
+    for look in (look for look in looks if look.mechanisms):
+        cost = look.cost(schema, ledger.plan.relation, pure)
+        if look.charge is None:
+            unpaid += cost
+        else:
+            spent[look.charge.pool] += cost
+        paid = Fraction(0) if look.charge is None else look.charge.cost
+        if cost - paid > worst[0]:
+            worst = cost - paid, f"{look.query}: charged {float(paid):.4g}, ran at {float(cost):.4g}"
+    return AuditResult(
+        name or type(estimator).__name__,
+        claim=float(ledger.total()),
+        loss=float(ledger.plan.compose(spent) + unpaid),
+        how="exact",
+        confidence=1.0,
+        pair=f"{N_ROWS} random rows, and one of them less",
+        event=worst[1],
+        runs=1,
+        note="what the ledger was charged, and what the mechanisms cost"
+        + ("" if pure else ", in rho of zero-concentrated privacy"),
+    )
+
+
+@dataclass
+class _Look:
+    """One query of the curator: what it was charged, and the mechanisms that it ran."""
+
+    query: str
+    charge: Event | None = None
+    mechanisms: list[tuple[str, Fraction]] = field(default_factory=list)
+
+    def cost(self, schema: Schema, relation: NeighboringRelation, pure: bool) -> Fraction:
+        """Return the cost of the dearest mechanism: those of one query see disjoint rows."""
+        costs = [_cost(kind, strength, self, schema, relation, pure) for kind, strength in self.mechanisms]
+        return self.public_number("trees_per_row") * max(costs, default=Fraction(0))
+
+    def public_number(self, name: str) -> int:
+        """Read a whole number off the charge; 1 if it is not there."""
+        return 1 if self.charge is None else int(str(self.charge.parameters.get(name, 1)))
+
+
+def _cost(
+    kind: str, strength: Fraction, look: _Look, schema: Schema, relation: NeighboringRelation, pure: bool
+) -> Fraction:
+    """Return the cost of one mechanism for the rows of one node."""
+    moves = _moves(look.query, schema, relation)
+    if kind == "discrete_gaussian":  # strength is the variance
+        squared = moves**2 if look.query == "leaf_soft_histograms" else moves
+        return squared / (2 * strength)
+    if kind == "discrete_laplace":
+        epsilon = strength * moves
+    elif kind in ("quantile", "balanced_subset"):  # run at an epsilon, their score range built in
+        epsilon = strength
+    else:
+        epsilon = strength * look.public_number("score_range")
+    if pure:
+        return epsilon
+    bounded_range = kind in ("quantile", "balanced_subset", "exponential")
+    return epsilon**2 / (8 if bounded_range else 2)
+
+
+def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> int:
+    """Return how far one step moves a table of counts in L1 norm; 1, the least, for queries not known."""
+    if query == "leaf_soft_histograms":
+        return schema.range.levels
+    if query == "leaf_histograms" and relation is NeighboringRelation.LABEL_CHANGE:
+        two = isinstance(schema.target, Classes) and schema.target.n_classes == 2
+        return 1 if two else 2  # two classes share one noisy count
+    return 1
+
+
+# where each mechanism takes its strength: position of the argument, and how to read it
+_STRENGTH: dict[str, tuple[int, Callable[[Any], Fraction]]] = {
+    "discrete_laplace": (1, lambda rate: rate.value),
+    "discrete_gaussian": (1, mechanisms.discrete_gaussian_parameter),
+    "exponential": (2, lambda rate: rate.value),
+    "permute_and_flip": (1, lambda rate: rate.value),
+    "quantile": (3, Fraction),
+    "balanced_subset": (3, Fraction),
+}
+
+
+@contextmanager
+def _metered() -> Iterator[list[_Look]]:
+    """Watch the curator's queries, the ledger and the mechanisms for a while."""
+    looks: list[_Look] = []
+    replaced: list[tuple[Any, str, Any]] = []
+
+    def replace(owner: Any, name: str, new: Any) -> None:
+        replaced.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, new)
+
+    def watched_query(query: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def run(curator: Curator, *args: Any, **options: Any) -> Any:
+            look, charged = _Look(query), len(curator.ledger)
+            looks.append(look)
+            answer = method(curator, *args, **options)
+            if len(curator.ledger) > charged:
+                look.charge = curator.ledger.events[-1]
+            return answer
+
+        return run
+
+    def watched_mechanism(kind: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
+        at, read = _STRENGTH[kind]
+
+        @functools.wraps(mechanism)
+        def run(*args: Any, **options: Any) -> Any:
+            if looks:
+                looks[-1].mechanisms.append((kind, read(args[at])))
+            return mechanism(*args, **options)
+
+        return run
+
+    try:
+        for query, method in list(vars(Curator).items()):
+            # public_... read features that are public under label privacy
+            if callable(method) and not query.startswith(("_", "public_")):
+                replace(Curator, query, watched_query(query, method))
+        for kind in _STRENGTH:
+            replace(mechanisms, kind, watched_mechanism(kind, getattr(mechanisms, kind)))
+        yield looks
+    finally:
+        for owner, name, old in replaced:
+            setattr(owner, name, old)

@@ -1,0 +1,255 @@
+"""What a released model consists of, and every check that a file must pass before it is one.
+
+`dpforest.forests.saved` makes records of estimators and estimators of records. Compiled kernels walk the
+trees without looking at the bounds of arrays, so a record that was read is only returned if no walk of any
+row can leave them: `_check_walks` is what stands between a hostile file and the memory of the process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.modelfile.arrays import read_array, read_shape, write_array, write_bits
+from dpforest.modelfile.document import read_document, write_document
+from dpforest.modelfile.errors import ModelFileError
+from dpforest.privacy import Ledger, PrivacyError, PrivacyGuarantee
+from dpforest.schema import Classes, Schema
+from dpforest.structure import FlatTrees
+from dpforest.structure.flat import EVERYTHING_LEFT
+
+MAX_DEPTH = 15
+MAX_TREES = 65_536
+MAX_ENTRIES = 2**26  # leaves of all trees times classes
+MAX_SET_CELLS = 2**28  # category sets times categories
+MAX_CLASSES = 4096
+MAX_LOOKS = 4096
+
+Scalar = str | int | float | bool | None
+# Whatever a strange file makes the constructors of this library raise.
+REFUSALS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+    PrivacyError,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRecord:
+    """Everything that is kept of a fitted model: released values and public facts.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    parameters : mapping
+        Constructor parameters that have plain values.
+    declared : bool
+        Whether the schema was declared; False if it was read off the private rows.
+    schema : Schema
+        What is public about the table.
+    feature_names : tuple of str or None
+        Column names of the training table in their order, if it had any.
+    trees : FlatTrees
+        Released splits.
+    statistics : ndarray of int64, shape (n_trees, n_leaves) or (n_trees, n_leaves, n_outputs)
+        Released label, or released noisy counts or sums, of every leaf.
+    ledger : Ledger
+        Every look at private rows, and the plan that paid.
+    guarantee : PrivacyGuarantee
+        What is promised.
+    """
+
+    estimator: str
+    parameters: Mapping[str, Scalar]
+    declared: bool
+    schema: Schema
+    feature_names: tuple[str, ...] | None
+    trees: FlatTrees
+    statistics: NDArray[np.int64]
+    ledger: Ledger
+    guarantee: PrivacyGuarantee
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.estimator, str) or type(self.declared) is not bool:
+            raise ModelFileError("'estimator' must be a name and 'declared' true or false.")
+        for name, value in self.parameters.items():
+            if not isinstance(value, str | int | float | bool | None):
+                raise ModelFileError(f"parameter {name!r} must be a number, a text, true, false or null.")
+        names = self.feature_names
+        if names is not None and sorted(map(str, names)) != sorted(self.schema.names):
+            raise ModelFileError("the feature names are not those of the schema.")
+        _check_sizes(self.trees.n_trees, self.trees.depth, self.schema)
+        _check_walks(self.trees, self.schema)
+        _check_statistics(self.statistics, self.trees, self.schema)
+
+
+def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
+    """Write a model file.
+
+    Parameters
+    ----------
+    record : ModelRecord
+        The model.
+    path : str or path
+        Where to; an existing file is replaced.
+    """
+    target = "target"
+    while target in record.schema.features:
+        target += "_"
+    body = {
+        "estimator": record.estimator,
+        "parameters": record.parameters,
+        "declared": record.declared,
+        "schema": {"target": target, "columns": record.schema.to_dict(target)},
+        "feature_names": record.feature_names,
+        "guarantee": record.guarantee.to_dict(),
+        "ledger": record.ledger.to_dict(),
+        "trees": {
+            "depth": record.trees.depth,
+            "feature": write_array(record.trees.feature),
+            "threshold": write_array(record.trees.threshold),
+            "left_sets": write_bits(record.trees.left_sets),
+        },
+        "leaf_statistics": write_array(record.statistics),
+    }
+    write_document(body, path)
+
+
+def read_record(path: str | os.PathLike[str]) -> ModelRecord:
+    """Read a model file that anyone may have written; runs no code from it.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Raises
+    ------
+    ModelFileError
+        If it is not a model file of a known version with a matching checksum, or anything in it is out of
+        range.
+    """
+    body = read_document(path)
+    known = {
+        "estimator",
+        "parameters",
+        "declared",
+        "schema",
+        "feature_names",
+        "guarantee",
+        "ledger",
+        "trees",
+        "leaf_statistics",
+    }
+    if set(body) != known:
+        raise ModelFileError(f"the body must hold {', '.join(sorted(known))}, and nothing else.")
+    try:
+        return _parse(body)
+    except ModelFileError:
+        raise
+    except REFUSALS as error:
+        raise ModelFileError(f"not a valid model ({type(error).__name__}: {error}).") from None
+
+
+def _parse(body: dict[str, Any]) -> ModelRecord:
+    schema = Schema.from_dict(body["schema"]["columns"], body["schema"]["target"])
+    ledger, names = body["ledger"], body["feature_names"]
+    if len(ledger["looks"]) > MAX_LOOKS or len(ledger["plan"]["pools"]) > MAX_LOOKS:
+        raise ModelFileError(f"a ledger may have at most {MAX_LOOKS} looks and pools.")
+    trees = _parse_trees(body["trees"], schema)
+    statistics = body["leaf_statistics"]
+    shape = read_shape(statistics, "leaf_statistics", (2, 3), MAX_ENTRIES)
+    expected = (trees.n_trees, trees.n_leaves, _n_outputs(schema))
+    if shape != expected[: len(shape)]:
+        raise ModelFileError(f"leaf_statistics must have shape {expected}, or without the last axis.")
+    return ModelRecord(
+        body["estimator"],
+        dict(body["parameters"]),
+        body["declared"],
+        schema,
+        None if names is None else tuple(names),
+        trees,
+        read_array(statistics, "leaf_statistics", shape, np.int64),
+        Ledger.from_dict(ledger),
+        PrivacyGuarantee.from_dict(body["guarantee"]),
+    )
+
+
+def _parse_trees(document: Any, schema: Schema) -> FlatTrees:
+    if not isinstance(document, dict) or set(document) != {"depth", "feature", "threshold", "left_sets"}:
+        raise ModelFileError("trees must hold depth, feature, threshold and left_sets, and nothing else.")
+    depth = document["depth"]
+    if type(depth) is not int or not 0 <= depth <= MAX_DEPTH:
+        raise ModelFileError(f"the depth must be a whole number from 0 to {MAX_DEPTH}.")
+    n_trees, _ = read_shape(document["feature"], "feature", (2,), MAX_ENTRIES)
+    _check_sizes(n_trees, depth, schema)
+    shape = (n_trees, 2**depth - 1)
+    sets = read_shape(document["left_sets"], "left_sets", (2,), MAX_SET_CELLS)
+    return FlatTrees(
+        depth,
+        read_array(document["feature"], "feature", shape, np.int32),
+        read_array(document["threshold"], "threshold", shape, np.int32),
+        read_array(document["left_sets"], "left_sets", sets, np.uint8),
+    )
+
+
+def _n_outputs(schema: Schema) -> int:
+    if schema.target is None:
+        raise ModelFileError("the schema of a model must have a target.")
+    return schema.target.n_classes if isinstance(schema.target, Classes) else 2
+
+
+def _check_sizes(n_trees: int, depth: int, schema: Schema) -> None:
+    n_outputs = _n_outputs(schema)
+    if not 1 <= n_trees <= MAX_TREES or n_outputs > MAX_CLASSES:
+        raise ModelFileError(f"a model file has room for {MAX_TREES} trees and {MAX_CLASSES} classes.")
+    if depth > MAX_DEPTH or n_trees * 2**depth * n_outputs > MAX_ENTRIES:
+        raise ModelFileError(f"a model file has room for {MAX_ENTRIES} leaf entries; grow fewer leaves.")
+
+
+def _check_walks(trees: FlatTrees, schema: Schema) -> None:
+    """Refuse trees in which some row could make a kernel read outside of an array.
+
+    A walk reads ``cells[row, feature]``; then, where the threshold t is negative, ``left_sets[-t - 1, cell]``
+    with a cell below the feature's number of cells.
+    """
+    feature, threshold = trees.feature, trees.threshold.astype(np.int64)
+    n_sets, n_set_cells = trees.left_sets.shape
+    shape = (trees.n_trees, 2**trees.depth - 1)
+    if feature.shape != shape or threshold.shape != shape or n_sets < 1 or n_set_cells < 1:
+        raise ModelFileError("the arrays of the trees do not fit each other.")
+    if trees.left_sets.size > MAX_SET_CELLS:
+        raise ModelFileError(f"a model file has room for {MAX_SET_CELLS} entries of category sets.")
+    if feature.size == 0:
+        return
+    if feature.min() < 0 or feature.max() >= schema.n_features:
+        raise ModelFileError("a node looks at a feature that does not exist.")
+    n_cells, nominal = schema.n_cells, schema.nominal
+    if nominal.any() and n_cells[nominal].max() > n_set_cells:
+        raise ModelFileError("the category sets are narrower than a nominal feature.")
+    by_set = threshold < 0
+    if (by_set & ~nominal[feature]).any() or (by_set & (-threshold > n_sets)).any():
+        raise ModelFileError("a node cuts by a category set that does not exist for its feature.")
+    in_range = by_set | (threshold < n_cells[feature]) | (threshold == EVERYTHING_LEFT)
+    if not in_range.all():
+        raise ModelFileError("a threshold lies outside of its feature's cells.")
+
+
+def _check_statistics(statistics: NDArray[np.int64], trees: FlatTrees, schema: Schema) -> None:
+    shape = (trees.n_trees, trees.n_leaves, _n_outputs(schema))
+    if statistics.dtype != np.int64 or statistics.shape not in (shape, shape[:2]):
+        raise ModelFileError("the leaf statistics do not fit the trees and the target.")
+    if statistics.ndim == 2 and not (
+        isinstance(schema.target, Classes) and statistics.min() >= 0 and statistics.max() < shape[2]
+    ):
+        raise ModelFileError("a leaf's label is not a declared class.")

@@ -1,0 +1,89 @@
+"""A charge between its reservation and its settlement.
+
+`BudgetAccountant.reserve` gives one out when the charge is on disk; the estimators make their looks inside
+its ``with`` block. Leaving the block settles it. A process that dies inside leaves it reserved, which counts
+as spent for ever.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import TracebackType
+
+from dpforest.privacy.chain import Checkpoint
+from dpforest.privacy.errors import BudgetStoreError, BudgetStoreWarning
+from dpforest.privacy.ledger import Ledger
+from dpforest.privacy.store import BudgetStore
+
+
+class Charge:
+    """A granted request, on disk before the first look.
+
+    Parameters
+    ----------
+    store : BudgetStore or None
+        Who keeps the record; None if nobody is charged.
+    receipt : Checkpoint or None
+        The place of the charge in the record. `BudgetAccountant.verify` accepts it as a checkpoint, so it
+        proves later that the charge is still there.
+
+    Examples
+    --------
+    >>> from dpforest.privacy import BudgetAccountant, Cost
+    >>> accountant = BudgetAccountant(epsilon=1.0)
+    >>> with accountant.reserve(Cost.pure(0.5), "count"):
+    ...     accountant.history()[0].state  # and here the rows are looked at
+    'reserved'
+    >>> accountant.history()[0].state
+    'spent'
+    """
+
+    def __init__(self, store: BudgetStore | None = None, receipt: Checkpoint | None = None) -> None:
+        self._store = store
+        self._receipt = receipt
+        self._ledger: Ledger | None = None
+
+    @property
+    def receipt(self) -> Checkpoint | None:
+        """The place of the charge in the record, or None if nobody is charged."""
+        return self._receipt
+
+    def follow(self, ledger: Ledger) -> None:
+        """Let the settlement tell every look of a ledger.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            May still grow.
+        """
+        self._ledger = ledger
+
+    def settle(self, failed: bool = False) -> None:
+        """Record that the looks are over; the charge stays. Once is enough, more does nothing.
+
+        Parameters
+        ----------
+        failed : bool
+            Whether they ended early.
+        """
+        store, self._store = self._store, None
+        if store is None or self._receipt is None:
+            return
+        looks = None if self._ledger is None else self._ledger.to_dict()["looks"]
+        try:
+            store.settle(self._receipt, "failed" if failed else "spent", looks)
+        except BudgetStoreError as problem:
+            # The charge is on disk already: losing the model as well would help nobody's privacy.
+            warnings.warn(
+                f"charge {self._receipt.count} stays reserved and counts as spent: {problem}",
+                BudgetStoreWarning,
+                stacklevel=3,
+            )
+
+    def __enter__(self) -> Charge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.settle(failed=kind is not None)

@@ -1,0 +1,268 @@
+"""A budget that lasts, the same on a file and on a server: states, identity, refusals, what is recorded."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpforest import DiPriMeForestClassifier
+from dpforest.privacy import (
+    BudgetAccountant,
+    BudgetExceededError,
+    BudgetPlan,
+    BudgetStoreError,
+    BudgetStoreWarning,
+    BudgetTamperedError,
+    Checkpoint,
+    Cost,
+    NeighboringRelation,
+    PrivacyError,
+    list_budgets,
+    schema_hash,
+    verify_budgets,
+)
+from dpforest.schema import Classes, Nominal, Numeric, Schema
+
+ADD, REPLACE, LABEL = NeighboringRelation
+ROOT = Path(__file__).parents[2]
+X = np.random.default_rng(0).random((100, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+IN_ANOTHER_PROCESS = """
+import pickle, sys
+from dpforest.privacy import Cost
+accountant = pickle.load(sys.stdin.buffer)
+accountant.spend(Cost.pure(0.5), "elsewhere")
+print(accountant.remaining()[0])
+"""
+
+
+def create(address, epsilon=3.0, dataset="patients", **more):
+    return BudgetAccountant.create(address, dataset=dataset, epsilon=epsilon, **more)
+
+
+def states(accountant):
+    return [spend.state for spend in accountant.history()]
+
+
+def test_a_charge_is_on_disk_before_the_look_and_settled_after_it(address):
+    accountant = create(address)
+    with accountant.reserve(Cost.pure(1), "count"):
+        assert states(accountant) == ["reserved"]
+        assert accountant.total() == (1.0, 0.0)
+    assert states(accountant) == ["spent"]
+    with pytest.raises(KeyboardInterrupt), accountant.reserve(Cost.pure(1), "count"):
+        raise KeyboardInterrupt
+    accountant.reserve(Cost.pure(1), "the process died here")
+    assert states(accountant) == ["spent", "failed", "reserved"]
+    assert accountant.total() == (3.0, 0.0)  # all three count, for ever
+    with pytest.raises(BudgetExceededError, match="remaining epsilon = 0"):
+        accountant.reserve(Cost.pure(0.001))
+    assert len(accountant) == 3
+
+
+def test_settling_again_does_nothing(address):
+    accountant = create(address)
+    with accountant.reserve(Cost.pure(1)) as charge:
+        charge.settle()
+        charge.settle(failed=True)
+    assert states(accountant) == ["spent"]
+    assert accountant.verify().count == 2
+
+
+def test_every_estimator_leaves_its_plan_and_its_looks(address):
+    accountant = create(address)
+    model = DiPriMeForestClassifier(2, epsilon=1.0, bounds=(0, 1), classes=[0, 1], accountant=accountant)
+    model.fit(X, Y)
+    [spend] = accountant.history()
+    assert (spend.state, spend.label) == ("spent", "DiPriMeForestClassifier")
+    assert BudgetPlan.from_dict(spend.plan) == model.privacy_plan()
+    assert list(spend.looks) == json.loads(json.dumps(model.ledger_.to_dict()["looks"]))
+    started, ended = datetime.fromisoformat(spend.when), datetime.fromisoformat(spend.settled)
+    assert started.tzinfo == UTC
+    assert timedelta(0) < ended - started < timedelta(minutes=5)
+    assert json.loads(json.dumps(spend.to_dict()))["epsilon"] == "1"
+
+
+def test_a_failed_fit_stays_charged_and_tells_the_looks_it_made(address, monkeypatch):
+    accountant = create(address)
+    model = DiPriMeForestClassifier(2, epsilon=1.0, bounds=(0, 1), classes=[0, 1], accountant=accountant)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DiPriMeForestClassifier, "_fill", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y)
+    [spend] = accountant.history()
+    assert spend.state == "failed"
+    assert {look["pool"] for look in spend.looks} == {"splits"}
+
+
+def test_it_outlasts_everybody_who_uses_it(address):
+    create(address, epsilon=1.0, delta=1e-6).spend(Cost.pure(Fraction(1, 30)), "Bäume")
+    again = BudgetAccountant.open(address, dataset="patients")
+    assert (again.epsilon, again.delta) == (1.0, 1e-6)
+    [spend] = again.history()
+    assert (spend.cost, spend.label) == (Cost.pure(Fraction(1, 30)), "Bäume")
+    for _ in range(9):
+        again.spend(Cost.pure(0.1))
+    again.spend(Cost.pure(Fraction(2, 30)))
+    assert again.remaining()[0] < 1e-3  # exactly used up by the pure rule
+
+
+def test_one_budget_however_it_travels(address):
+    accountant = create(address)
+    assert BudgetAccountant.open(address, dataset="patients") is accountant
+    assert clone(DiPriMeForestClassifier(accountant=accountant)).accountant is accountant
+    assert copy.deepcopy([accountant])[0] is accountant
+    frozen = pickle.dumps(accountant)
+    assert pickle.loads(frozen) is accountant
+    out = subprocess.run(
+        [sys.executable, "-c", IN_ANOTHER_PROCESS], input=frozen, capture_output=True, check=True
+    )
+    assert float(out.stdout) == 2.5 == accountant.remaining()[0]
+    assert f"dataset={'patients'!r}" in repr(accountant)
+
+
+def test_a_relative_path_means_the_same_file_from_everywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    accountant = create("budget.db")
+    monkeypatch.chdir("/")
+    accountant.spend(Cost.pure(1))
+    assert BudgetAccountant.open(tmp_path / "budget.db", dataset="patients") is accountant
+
+
+def test_many_datasets_in_one_place_do_not_mix(address):
+    accountants = {name: create(address, dataset=name) for name in ("patients", "staff", "Ärzte; DROP TABLE")}
+    accountants["staff"].spend(Cost.pure(3))
+    assert accountants["patients"].remaining() == (3.0, 0.0)
+    assert {dataset.name for dataset in list_budgets(address)} == set(accountants)
+    ends = verify_budgets(address)
+    assert {name: end.count for name, end in ends.items()} == {
+        "patients": 0,
+        "staff": 1,
+        "Ärzte; DROP TABLE": 0,
+    }
+    assert ends["staff"] == accountants["staff"].verify()
+
+
+def test_a_budget_is_never_replaced(address):
+    create(address, epsilon=1.0).spend(Cost.pure(1))
+    with pytest.raises(BudgetStoreError, match="already"):
+        create(address, epsilon=100.0)
+    with pytest.raises(BudgetStoreError, match="no budget for 'other' here; there is 'patients'"):
+        BudgetAccountant.open(address, dataset="other")
+
+
+def test_the_ceiling_protects_whom_the_owner_said(address):
+    accountant = create(address, relation=REPLACE, max_rows_per_person=2)
+    with pytest.raises(PrivacyError, match="REPLACE_ONE, at most 2"):
+        accountant.reserve(BudgetPlan.divide(1, 0, {"all": 1}, ADD))
+    accountant.reserve(BudgetPlan.divide(1, 0, {"all": 1}, REPLACE, 2))
+    with pytest.raises(PrivacyError, match="REPLACE_ONE, at most 2"):
+        accountant.reserve(Cost.pure(1))
+
+
+def test_the_schema_is_recorded_by_its_hash(address):
+    schema = Schema({"age": Numeric(18, 100), "ward": Nominal(["A", "B"])}, Classes(["home", "died"]))
+    accountant = create(address, schema=schema)
+    same = Schema({"ward": Nominal(["A", "B"]), "age": Numeric(18, 100)}, Classes(["home", "died"]))
+    other = Schema({"ward": Nominal(["A", "B"]), "age": Numeric(18, 101)}, Classes(["home", "died"]))
+    assert accountant.dataset.schema_hash == schema_hash(same) == schema_hash(schema.to_dict())
+    assert accountant.dataset.schema_hash != schema_hash(other)
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "\x1b[2J", "a" * 201, "\udc80", "zero\0"])
+def test_names_and_labels_that_would_not_come_back_are_refused(name, tmp_path):
+    with pytest.raises(ValueError, match="printable|empty"):
+        create(tmp_path / "budget.db", dataset=name)
+    if name:
+        with pytest.raises(ValueError, match="printable"):
+            create(tmp_path / "budget.db").reserve(Cost.pure(1), name)
+
+
+def test_totals_that_no_file_should_hold_are_refused(address):
+    accountant = create(address)
+    primes = 2**1279 - 1, 2**2203 - 1
+    accountant.spend(Cost.pure(Fraction(1, primes[0])))
+    with pytest.raises(ValueError, match="digits"):
+        accountant.spend(Cost.pure(Fraction(1, primes[1])))
+    assert len(accountant) == 1
+    accountant.spend(Cost.pure(1))
+    accountant.verify()
+
+
+def test_a_receipt_proves_that_the_charge_is_still_there(address):
+    accountant = create(address)
+    with accountant.reserve(Cost.pure(1)) as charge:
+        receipt = charge.receipt
+    assert accountant.verify(str(receipt)).count == 2
+    with pytest.raises(BudgetTamperedError, match="not the one of the checkpoint"):
+        accountant.verify(Checkpoint(1, 64 * "0"))
+    with pytest.raises(BudgetTamperedError, match="2 entries and had 7"):
+        accountant.verify(Checkpoint(7, receipt.head))
+    for text in ("", "1", "1:", "-1:" + receipt.head, "1:" + receipt.head.upper().replace("A", "G")):
+        with pytest.raises(ValueError, match="a checkpoint is"):
+            accountant.verify(text)
+
+
+def test_a_settlement_that_cannot_be_written_warns_and_the_charge_stays(tmp_path):
+    accountant = create(tmp_path / "budget.db")
+    charge = accountant.reserve(Cost.pure(1))
+    (tmp_path / "budget.db").rename(tmp_path / "away.db")
+    with pytest.warns(BudgetStoreWarning, match="stays reserved"):
+        charge.settle()
+    (tmp_path / "away.db").rename(tmp_path / "budget.db")
+    assert states(accountant) == ["reserved"]
+
+
+def test_files_that_are_no_budgets_are_refused_and_left_alone(tmp_path):
+    import sqlite3
+
+    with pytest.raises(BudgetStoreError, match=r"unable to open.*BudgetAccountant.create"):
+        BudgetAccountant.open(tmp_path / "missing.db", dataset="patients")
+    assert not (tmp_path / "missing.db").exists()
+    (tmp_path / "text.db").write_text("epsilon = 1" * 1000)
+    (tmp_path / "empty.db").touch()
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    before = (tmp_path / "other.db").read_bytes()
+    for name in ("text.db", "empty.db", "other.db"):
+        with pytest.raises(BudgetStoreError):
+            BudgetAccountant.open(tmp_path / name, dataset="patients")
+    for name in ("text.db", "other.db", "no/such/directory.db"):
+        with pytest.raises(BudgetStoreError):
+            create(tmp_path / name)
+    assert (tmp_path / "other.db").read_bytes() == before
+
+
+def test_a_format_from_the_future_is_refused(tmp_path):
+    import sqlite3
+
+    accountant = create(tmp_path / "budget.db")
+    with sqlite3.connect(tmp_path / "budget.db") as connection:
+        connection.execute("DROP TRIGGER dpforest_format_keeps_on_update")
+        connection.execute("UPDATE dpforest_format SET version = 2")
+    connection.close()
+    with pytest.raises(BudgetStoreError, match="use the version of dpforest that made it"):
+        accountant.spend(Cost.pure(1))
+    with pytest.raises(BudgetStoreError, match="use the version of dpforest that made it"):
+        list_budgets(tmp_path / "budget.db")
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me@host/name", "sqlite:///budget.db", "postgresql://me:secret@host/name"]
+)
+def test_addresses_that_are_refused(url):
+    with pytest.raises(ValueError, match="postgresql://|password") as refusal:
+        BudgetAccountant.open(url, dataset="patients")
+    assert "secret" not in str(refusal.value)
