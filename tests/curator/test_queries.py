@@ -97,7 +97,7 @@ def split_log_pmf(records, schema, utility, epsilon, sets):
         _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
     else:
         _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by="target"))
-    scores = candidates.scores(utility, slice(0, 1), table[0], CENTRES.get(utility))
+    scores = candidates.scores(utility, slice(0, 1), table, CENTRES.get(utility))
     rate = Rate.floor(epsilon / utility.range_for(schema))
     return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width
 
@@ -198,7 +198,7 @@ def table_by_code(records, schema, by):
     rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
     root, asked = FlatTrees.unsplit(1, 1), np.array([[[0, 1]]], np.int32)
     _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by))
-    return table[0]
+    return table
 
 
 @pytest.mark.parametrize("is_class", [True, False], ids=["classes", "numbers"])

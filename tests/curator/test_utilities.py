@@ -40,7 +40,7 @@ def scores(records, utility):
     else:
         tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), by="target")
     _, table = next(tables)
-    return CANDIDATES.scores(utility, slice(0, 1), table[0], CENTRES.get(utility))[0][IS_CUT]
+    return CANDIDATES.scores(utility, slice(0, 1), table, CENTRES.get(utility))[0][IS_CUT]
 
 
 def plain_scores(records, utility):

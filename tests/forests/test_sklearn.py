@@ -23,7 +23,7 @@ _MINUS_ONE = (
     "-1 means unlabelled, as in scikit-learn's semi-supervised module, but the check uses it as a class"
 )
 EXPECTED_FAILURES = {
-    estimator: {"check_classifiers_classes": _MINUS_ONE, "check_classifiers_one_label": _MINUS_ONE}
+    estimator: {"check_classifiers_classes": _MINUS_ONE}
     for estimator in (
         "SemiSupervisedPartitioningEnsembleClassifier",
         "TransductivePartitioningEnsembleClassifier",

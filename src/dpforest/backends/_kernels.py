@@ -65,50 +65,53 @@ def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, 
 
 @njit(cache=True, nogil=True)
 def cell_counts(
-    cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_tree, begin, end, table
+    cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, begin, end, table
 ):
-    """Add 1 to ``table[tree, node, slot, cell, code]`` for every feature asked about in the row's node.
+    """Add 1 to ``table[node - first_node, slot, cell, code]`` for every feature asked about in a row's node.
 
-    `table` covers the trees from `first_tree` on; ``asked[tree, node]`` lists the features of a node.
+    Nodes are numbered through all trees, ``tree * 2**level + node``; ``asked[node]`` lists a node's features.
     """
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    n_trees = table.shape[0]
-    first, last = _tree_range(tree_of_row, first_tree, first_tree + n_trees)
+    n_nodes = 1 << level
+    first, last = _tree_range(
+        tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
+    )
     for visit in range(first, last):
         for block in range(begin, end, BLOCK):
             size = min(BLOCK, end - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
-                tree, node = tree_of[i], node_of[i]
+                at = tree_of[i] * n_nodes + node_of[i] - first_node
                 code = codes[block + i] if codes.size > 0 else 0
-                if code < 0 or not first_tree <= tree < first_tree + n_trees:
+                if code < 0 or not 0 <= at < len(table):
                     continue
-                for slot in range(asked.shape[2]):
-                    cell = cells[block + i, asked[tree, node, slot]]
-                    table[tree - first_tree, node, slot, cell, code] += 1
+                for slot in range(asked.shape[1]):
+                    table[at, slot, cells[block + i, asked[first_node + at, slot]], code] += 1
 
 
 @njit(cache=True, nogil=True)
 def cell_moments(
-    cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_tree, begin, end, table
+    cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, begin, end, table
 ):
-    """Add (1, y, y squared) to ``table[tree, node, slot, cell]``: the regression twin of `cell_counts`."""
+    """Add (1, y, y squared) to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    n_trees = table.shape[0]
-    first, last = _tree_range(tree_of_row, first_tree, first_tree + n_trees)
+    n_nodes = 1 << level
+    first, last = _tree_range(
+        tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
+    )
     for visit in range(first, last):
         for block in range(begin, end, BLOCK):
             size = min(BLOCK, end - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
-                tree, node = tree_of[i], node_of[i]
+                at = tree_of[i] * n_nodes + node_of[i] - first_node
                 target = np.int64(levels[block + i])
-                if target < 0 or not first_tree <= tree < first_tree + n_trees:
+                if target < 0 or not 0 <= at < len(table):
                     continue
-                for slot in range(asked.shape[2]):
-                    cell = cells[block + i, asked[tree, node, slot]]
-                    table[tree - first_tree, node, slot, cell, 0] += 1
-                    table[tree - first_tree, node, slot, cell, 1] += target
-                    table[tree - first_tree, node, slot, cell, 2] += target * target
+                for slot in range(asked.shape[1]):
+                    cell = cells[block + i, asked[first_node + at, slot]]
+                    table[at, slot, cell, 0] += 1
+                    table[at, slot, cell, 1] += target
+                    table[at, slot, cell, 2] += target * target

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.structure import FlatTrees
 
-# Tables of one pass stay below this many entries; wider levels take one pass per group of trees.
+# Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
 COARSE_LEVELS = 32  # levels of a numeric target where a table by target is asked for
 _NO_CODES = np.empty(0, np.int32)
@@ -84,7 +84,7 @@ class MemoryBackend:
     def cell_counts(
         self, trees: FlatTrees, level: int, asked: NDArray[np.int32], n_cells: int, by: str = "nothing"
     ) -> Iterator[tuple[slice, NDArray[np.int32]]]:
-        """Rows by (tree, node, slot, cell, class), a group of trees at a time.
+        """Rows by (node, slot, cell, code), a group of nodes at a time.
 
         Parameters
         ----------
@@ -103,22 +103,22 @@ class MemoryBackend:
         Yields
         ------
         group : slice
-            Trees covered by the table.
-        table : ndarray of shape (trees in group, 2**level, n_slots, n_cells, codes), int32
+            Nodes covered by the table, numbered through all trees.
+        table : ndarray of shape (nodes in group, n_slots, n_cells, codes), int32
         """
         from dpforest.backends import _kernels
 
         codes, n_codes = self._codes(by)
-        shape = (2**level, asked.shape[2], n_cells, n_codes)
+        shape = (asked.shape[2], n_cells, n_codes)
         return self._groups(_kernels.cell_counts, trees, level, codes, asked, shape, np.int32)
 
     def cell_moments(
         self, trees: FlatTrees, level: int, asked: NDArray[np.int32], n_cells: int
     ) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """Rows, summed targets and summed squares by (tree, node, slot, cell), a group of trees at a time."""
+        """Rows, summed targets and summed squares by (node, slot, cell), a group of nodes at a time."""
         from dpforest.backends import _kernels
 
-        shape = (2**level, asked.shape[2], n_cells, 3)
+        shape = (asked.shape[2], n_cells, 3)
         return self._groups(_kernels.cell_moments, trees, level, self._target, asked, shape, np.int64)
 
     def _codes(self, by: str) -> tuple[NDArray[np.int32], int]:
@@ -142,11 +142,12 @@ class MemoryBackend:
         shape: tuple[int, ...],
         dtype: type,
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
+        n_nodes, flat = trees.n_trees * 2**level, asked.reshape(-1, asked.shape[2])
         size = max(1, MAX_TABLE_ENTRIES // int(np.prod(shape)))
-        for first in range(0, trees.n_trees, size):
-            group = slice(first, min(first + size, trees.n_trees))
+        for first in range(0, n_nodes, size):
+            group = slice(first, min(first + size, n_nodes))
             table_shape = (group.stop - group.start, *shape)
-            yield group, self._pass(kernel, trees, level, codes, (asked, first), table_shape, dtype)
+            yield group, self._pass(kernel, trees, level, codes, (flat, first), table_shape, dtype)
 
     def _pass(
         self,

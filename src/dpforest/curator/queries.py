@@ -184,7 +184,7 @@ class Curator:
             tables = self._rows.cell_moments(trees, level, features, self._most_cells)
         else:
             tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
-        for nodes, table in _in_chunks(tables, level):
+        for nodes, table in _in_chunks(tables):
             base = candidates.base_measure(nodes)
             scores = candidates.scores(utility, nodes, table, centres)
             can_cut = base.any(axis=1)  # public: whose box has two cells left
@@ -214,7 +214,7 @@ class Curator:
         flat = features.reshape(-1, features.shape[2])
         chosen = np.empty(len(flat), np.int32)
         tables = self._rows.cell_counts(trees, level, features, self._most_cells, by)
-        for nodes, table in _in_chunks(tables, level):
+        for nodes, table in _in_chunks(tables):
             scores = median_scores(table, is_class)
             slot = mechanisms.permute_and_flip(scores, Rate.floor(epsilon / score_range), self._noise)
             chosen[nodes] = flat[nodes][np.arange(len(slot)), slot]
@@ -302,7 +302,7 @@ class Curator:
         low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
         cut = np.empty(features.size, np.int64)
         tables = self._rows.cell_counts(trees, level, asked, self._most_cells, by)
-        for nodes, counts in _in_chunks(tables, level):
+        for nodes, counts in _in_chunks(tables):
             cut[nodes] = balanced_cuts(
                 features.ravel()[nodes], counts.reshape(len(counts), -1), low[nodes], high[nodes],
                 members[nodes], self.subsets, self.schema, epsilon, self._noise,
@@ -310,13 +310,10 @@ class Curator:
         return cut.astype(np.int32).reshape(features.shape)
 
 
-def _in_chunks(
-    tables: Iterator[tuple[slice, NDArray[Any]]], level: int
-) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Cut tables of groups of trees into tables of a few nodes: choosing takes several times their memory."""
-    for trees, table in tables:
-        flat = table.reshape(-1, *table.shape[2:])
-        size = max(1, CHUNK_ENTRIES // int(np.prod(flat.shape[1:])))
-        for start in range(0, len(flat), size):
-            first = trees.start * 2**level + start
-            yield slice(first, first + min(size, len(flat) - start)), flat[start : start + size]
+def _in_chunks(tables: Iterator[tuple[slice, NDArray[Any]]]) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Cut tables into tables of fewer nodes: choosing takes several times their memory."""
+    for group, table in tables:
+        size = max(1, CHUNK_ENTRIES // int(np.prod(table.shape[1:])))
+        for start in range(0, len(table), size):
+            nodes = slice(group.start + start, min(group.start + start + size, group.stop))
+            yield nodes, table[start : start + size]
