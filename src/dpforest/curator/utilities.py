@@ -122,7 +122,7 @@ class Subsets:
 
         With `one_against_rest` the list holds each category on its own.
         """
-        first = np.full(schema.n_features, -1, np.int32)
+        first = np.full(schema.n_columns, -1, np.int32)
         lists = [np.zeros((1, int(schema.n_cells[schema.nominal].max(initial=1))), np.uint8)]
         for feature in np.flatnonzero(schema.nominal):
             first[feature] = sum(map(len, lists))
@@ -131,7 +131,7 @@ class Subsets:
             candidates = single if one_against_rest else mechanisms.subset_candidates(cells, coins)
             lists.append(np.pad(candidates, ((0, 0), (0, lists[0].shape[1] - candidates.shape[1]))))
         left_sets = np.concatenate(lists)
-        count = np.zeros(schema.n_features, np.int32)
+        count = np.zeros(schema.n_columns, np.int32)
         count[schema.nominal] = [len(subsets) for subsets in lists[1:]]
         return cls(first, count, left_sets)
 

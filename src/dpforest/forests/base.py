@@ -100,6 +100,10 @@ class PrivateForest(BaseEstimator):
         """Divide the budget: named shares, fixed before the first look."""
         raise NotImplementedError
 
+    def _columns(self, schema: Schema, words: RandomWords) -> Schema:
+        """Add public functions of the features as further columns; by default none."""
+        return schema
+
     def _grow(self, curator: Curator) -> FlatTrees:
         """Choose the splits, with or without asking the curator."""
         raise NotImplementedError
@@ -152,9 +156,10 @@ class PrivateForest(BaseEstimator):
         validate_data(self, X, skip_check_array=True)  # records the names and number of columns
         if self.as_published:
             return self._fit_as_published(X, y, schema, leaks)
+        words, repeatable = self._random_words()
+        schema = self._columns(schema, words)
         table = PrivateTable(X, y, schema, effective_n_jobs(self.n_jobs))
         del X, y
-        words, repeatable = self._random_words()
         with self._spend(plan) as charge, self._open(table, plan, words) as curator:
             charge.follow(curator.ledger)
             trees = self._grow(curator)
@@ -297,7 +302,8 @@ class PrivateForest(BaseEstimator):
         check_is_fitted(self)
         if self.as_published or self.leaf_statistics_.ndim != 3:
             raise AttributeError("feature_importances_ needs released leaf counts, which this model has not.")
-        return feature_importances(self.trees_, self.leaf_statistics_, self.schema_.n_features)
+        found = feature_importances(self.trees_, self.leaf_statistics_, self.schema_.n_columns)
+        return self.schema_.share_out(found)
 
     def _repr_html_(self) -> str:
         """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""

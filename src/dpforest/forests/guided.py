@@ -18,7 +18,9 @@ from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase, PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import choice, parameters
+from dpforest.mechanisms import RandomWords
 from dpforest.privacy import Pool
+from dpforest.schema import Combination, Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import geometric_shares, grow_centred, grow_greedy, shrunk_means, shrunk_shares
 
@@ -26,7 +28,10 @@ from dpforest.trees import geometric_shares, grow_centred, grow_greedy, shrunk_m
 COUNTING = Fraction(2, 100)  # of the whole budget
 SPLITTING = Fraction(65, 100)  # of what is left
 CENTRES = Fraction(15, 100)  # of the splits' part
+ENOUGH_TO_COMBINE = 1000  # rows times epsilon, per class: fewer drown in so many candidates
 ENOUGH_FOR_CENTRES = 3000  # rows times epsilon, per class if there are more than two
+COMBINATIONS = 3  # columns made of two features, for each ordered feature
+MAX_COMBINATIONS = 200
 ROWS_PER_LEAF = 60  # times 1 / epsilon
 ROWS_PER_REGRESSION_LEAF = 300  # times 1 / epsilon
 
@@ -87,11 +92,12 @@ class _GuidedTree(PrivateForest):
 class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
     """The default private classifier: one tree guided by the labels.
 
-    In every node one exponential mechanism chooses feature and cut together, among all cuts of all features,
-    so a level costs its budget once. Scores compare the children's labels with the node's own noisy class
-    shares; where there are too few rows per class for that, the most common class of each child is counted
-    instead. Leaves release noisy class counts, which are drawn towards their ancestors as far as noise
-    explains the difference, so that `predict_proba` can be used.
+    In every node one exponential mechanism chooses feature and cut together, among all cuts of all features
+    and, if there are enough rows, of random sums and differences of two; so a level costs its budget once.
+    Scores compare the children's labels with the node's own noisy class shares; where there are too few rows
+    per class for that, the most common class of each child is counted instead. Leaves release noisy class
+    counts, which are drawn towards their ancestors as far as noise explains the difference, so that
+    `predict_proba` can be used.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     counts, levels and leaves add up; nodes of a level hold disjoint rows.
@@ -111,6 +117,21 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
     True
     """
 
+    def _columns(self, schema: Schema, words: RandomWords) -> Schema:
+        """Add sums and differences of random pairs of ordered features, so that cuts can be oblique."""
+        ordered = [name for name, feature in schema.features.items() if not feature.is_nominal]
+        if len(ordered) < 2:
+            return schema
+        n_more = min(COMBINATIONS * len(ordered), MAX_COMBINATIONS)
+        coins = words.fork("columns").take(3 * n_more).astype(object).reshape(n_more, 3)
+        drawn: dict[Combination, None] = {}  # keeps the order, drops repetitions
+        for one, other, sign in coins:
+            first, second = one % len(ordered), other % (len(ordered) - 1)
+            second += second >= first
+            names = ordered[min(first, second)], ordered[max(first, second)]
+            drawn[Combination(*names, 1 if sign % 2 else -1)] = None
+        return Schema(schema.features, schema.target, tuple(drawn))
+
     def _grow(self, curator: Curator) -> FlatTrees:
         counts = curator.class_counts("count")
         rows = np.maximum(counts, max(curator.noise_sd, 1.0))  # no class is ruled out by noise
@@ -118,11 +139,20 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
         depth = self.max_depth
         if depth is None:
             depth = guided_depth(float(enough), ROWS_PER_LEAF, 2, 10)
+        schema = curator.schema
+        n_columns = schema.n_columns if enough / n_classes >= ENOUGH_TO_COMBINE else schema.n_features
         per_class = enough / (1 if n_classes == 2 else n_classes)
         if per_class >= ENOUGH_FOR_CENTRES and 2 <= n_classes <= 1000:
-            return grow_centred(curator, "splits", "centres", depth, rows / rows.sum())
-        shares = geometric_shares(depth, Fraction(1414, 1000))
-        return grow_greedy(curator, "splits", 1, depth, Utility.MAX_OPERATOR, level_shares=shares)
+            return grow_centred(curator, "splits", "centres", depth, rows / rows.sum(), n_columns)
+        return grow_greedy(
+            curator,
+            "splits",
+            1,
+            depth,
+            Utility.MAX_OPERATOR,
+            level_shares=geometric_shares(depth, Fraction(1414, 1000)),
+            n_columns=n_columns,
+        )
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         sd = self._leaf_noise()
@@ -168,7 +198,7 @@ class PrivateForestRegressor(_GuidedTree, PrivateForestRegressorBase):
         depth = self.max_depth
         if depth is None:
             depth = guided_depth(rows * self._finite_epsilon, ROWS_PER_REGRESSION_LEAF, 2, 9)
-        return grow_centred(curator, "splits", "centres", depth, np.array([mean]))
+        return grow_centred(curator, "splits", "centres", depth, np.array([mean]), curator.schema.n_features)
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         levels = self.schema_.range.levels

@@ -6,9 +6,21 @@ and `kernels` (tables of cells), `documents` and `public_data` (ways to write an
 (all together).
 """
 
+from dpforest.schema.combinations import Combination
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import Feature, Nominal, Numeric, Ordinal
 from dpforest.schema.schema import Schema
 from dpforest.schema.target import Classes, Range, Target
 
-__all__ = ["Classes", "Feature", "Nominal", "Numeric", "Ordinal", "Range", "Schema", "SchemaError", "Target"]
+__all__ = [
+    "Classes",
+    "Combination",
+    "Feature",
+    "Nominal",
+    "Numeric",
+    "Ordinal",
+    "Range",
+    "Schema",
+    "SchemaError",
+    "Target",
+]

@@ -6,6 +6,9 @@
      "pain": {"type": "ordinal", "levels": ["none", "some", "much"]},
      "target": {"type": "class", "categories": ["died", "home", "moved"]}}
 
+A combination of two features is `{"type": "sum", "of": ["age", "crp"]}`, or "difference", under any name;
+combinations are written behind the features.
+
 A numeric target is `{"type": "numeric", "min": 0, "max": 10}`, with an optional number of "levels". Reading
 is strict: a key that would be ignored is a declaration that would not hold. `Schema.from_dict`, `from_json`,
 `to_dict` and `to_json` call the functions below.
@@ -14,10 +17,11 @@ is strict: a key that would be ignored is a declaration that would not hold. `Sc
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dpforest.schema.combinations import Combination
 from dpforest.schema.declaration import finite_number, plain_number
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import DEFAULT_BINS, Feature, Nominal, Numeric, Ordinal
@@ -33,6 +37,7 @@ _FEATURE_KEYS = {
     "categorical": ({"categories"}, set()),
     "ordinal": ({"levels"}, set()),
 }
+_COMBINATION_SIGNS = {"sum": 1, "difference": -1}
 _TARGET_KEYS = {"class": ({"categories"}, set()), "numeric": ({"min", "max"}, {"levels"})}
 
 
@@ -62,16 +67,36 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def parse_document(document: Any, target: str | None) -> tuple[dict[str, Feature], Target | None]:
-    """Turn a dictionary into features and target, or say which entry is wrong."""
+def parse_document(
+    document: Any, target: str | None
+) -> tuple[dict[str, Feature], Target | None, tuple[Combination, ...]]:
+    """Turn a dictionary into features, target and combinations, or say which entry is wrong."""
     if not isinstance(document, Mapping):
         raise SchemaError(
             f"a schema is a mapping from column names to entries, got {type(document).__name__}."
         )
     if target is not None and target != DEFAULT_TARGET and target not in document:
         raise SchemaError(f"the schema has no entry {target!r} for the target. Add it, or pass target=None.")
-    features = {name: _parse_feature(name, entry) for name, entry in document.items() if name != target}
-    return features, _parse_target(target, document[target]) if target in document else None
+    others = {name: entry for name, entry in document.items() if name != target}
+    made = {name for name, entry in others.items() if _is_combination(entry)}
+    features = {name: _parse_feature(name, entry) for name, entry in others.items() if name not in made}
+    combinations = tuple(_parse_combination(name, others[name]) for name in others if name in made)
+    parsed_target = _parse_target(target, document[target]) if target in document else None
+    return features, parsed_target, combinations
+
+
+def _is_combination(entry: Any) -> bool:
+    kind = entry.get("type") if isinstance(entry, Mapping) else None
+    return isinstance(kind, str) and kind in _COMBINATION_SIGNS
+
+
+def _parse_combination(name: Any, entry: Mapping[str, Any]) -> Combination:
+    of = entry.get("of")
+    if set(entry) != {"type", "of"} or not (
+        isinstance(of, list) and len(of) == 2 and all(isinstance(part, str) for part in of)
+    ):
+        raise SchemaError(f'combination {name!r} needs exactly "type" and "of", two names of features.')
+    return Combination(of[0], of[1], _COMBINATION_SIGNS[entry["type"]])
 
 
 def _parse_feature(name: Any, entry: Any) -> Feature:
@@ -133,10 +158,19 @@ def _json_list(key: str, values: Any) -> list[Any]:
 
 
 def write_document(
-    features: Mapping[str, Feature], target: Target | None, name: str
+    features: Mapping[str, Feature],
+    target: Target | None,
+    name: str,
+    combinations: Sequence[Combination] = (),
 ) -> dict[str, dict[str, Any]]:
-    """Turn features and target into a dictionary that `parse_document` reads back."""
+    """Turn features, target and combinations into a dictionary that `parse_document` reads back."""
     document = {feature_name: _write_feature(feature) for feature_name, feature in features.items()}
+    for combination in combinations:
+        title = combination.name
+        while title in document:  # a feature may have that name
+            title += " "
+        kind = "sum" if combination.sign > 0 else "difference"
+        document[title] = {"type": kind, "of": [combination.first, combination.second]}
     if target is not None:
         if name in document:
             raise SchemaError(f"a feature is already named {name!r}. Pass another target=... name.")

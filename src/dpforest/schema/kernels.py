@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import types
 
-__all__ = ["cell_kernel"]
+__all__ = ["cell_kernel", "combine"]
 
 
 def _fill_cells(  # type: ignore[no-untyped-def]
@@ -90,3 +90,23 @@ def cell_kernel(value_type: "np.dtype[Any]", cell_type: "np.dtype[Any]") -> Call
     )
     compiled: Callable[..., None] = numba.njit(signature, nogil=True, cache=True)(_fill_cells)
     return compiled
+
+
+@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def combine(cells, known, first, second, sign, bins) -> None:  # type: ignore[no-untyped-def]
+    """Fill the columns behind the features with sums and differences of their positions.
+
+    The position of cell c of m known ones is the middle of the cell on a scale of 2**16; a sum, or a
+    difference plus 2**16, lies between 0 and 2**17 and is cut into `bins` equal parts. Integers only.
+    """
+    n_features = len(known)
+    for row in range(len(cells)):
+        for j in range(len(first)):
+            one, other = np.int64(cells[row, first[j]]), np.int64(cells[row, second[j]])
+            if one >= known[first[j]] or other >= known[second[j]]:
+                cells[row, n_features + j] = bins
+                continue
+            along = (2 * one + 1) * 32768 // known[first[j]]
+            across = (2 * other + 1) * 32768 // known[second[j]]
+            total = along + across if sign[j] > 0 else along - across + 65536
+            cells[row, n_features + j] = min(total * bins // 131072, bins - 1)

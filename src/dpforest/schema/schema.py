@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.schema.columns import read_table
+from dpforest.schema.combinations import Combination, append_combinations, check_combinations
 from dpforest.schema.declaration import whole_number
 from dpforest.schema.documents import DEFAULT_TARGET, parse_document, read_json, write_document
 from dpforest.schema.encoding import cell_type, encode_columns
@@ -42,6 +43,8 @@ class Schema:
         The features in the order of the columns of the encoded table.
     target : Classes or Range, optional
         The target, if there is one.
+    combinations : tuple of Combination, optional
+        Further columns of the encoded table, each made of two features.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Schema:
 
     features: Mapping[str, Feature]
     target: Target | None = None
+    combinations: tuple[Combination, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, Mapping) or not self.features:
@@ -76,21 +80,23 @@ class Schema:
                 )
         if self.target is not None and not isinstance(self.target, Classes | Range):
             raise SchemaError(f"target must be Classes, Range or None, got {type(self.target).__name__}.")
+        check_combinations(self.combinations, dict(self.features))
         object.__setattr__(self, "features", MappingProxyType(dict(self.features)))
+        object.__setattr__(self, "combinations", tuple(self.combinations))
 
     def __eq__(self, other: object) -> bool:
         # The order of the features is the order of the encoded columns, so it counts.
         return (
             isinstance(other, Schema)
             and list(self.features.items()) == list(other.features.items())
-            and self.target == other.target
+            and (self.target, self.combinations) == (other.target, other.combinations)
         )
 
     def __hash__(self) -> int:
-        return hash((tuple(self.features.items()), self.target))
+        return hash((tuple(self.features.items()), self.target, self.combinations))
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (dict(self.features), self.target)
+        return type(self), (dict(self.features), self.target, self.combinations)
 
     def __repr__(self) -> str:
         shown = [f"{name}: {feature!r}" for name, feature in list(self.features.items())[:5]]
@@ -110,14 +116,40 @@ class Schema:
         return len(self.features)
 
     @property
+    def n_columns(self) -> int:
+        """Number of columns of the encoded table: features, then combinations."""
+        return len(self.features) + len(self.combinations)
+
+    def share_out(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give what each combination has to its two features, in equal parts.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_columns,)
+            A number per column.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        shared = values[: self.n_features].copy()
+        for combination, value in zip(self.combinations, values[self.n_features :], strict=True):
+            for name in (combination.first, combination.second):
+                shared[self.names.index(name)] += value / 2
+        return shared
+
+    @property
     def n_cells(self) -> NDArray[np.int32]:
-        """Number of cells of each feature, with missing and other."""
-        return np.array([feature.n_cells for feature in self.features.values()], dtype=np.int32)
+        """Number of cells of each column, with missing and other."""
+        columns = [*self.features.values(), *self.combinations]
+        return np.array([column.n_cells for column in columns], dtype=np.int32)
 
     @property
     def nominal(self) -> NDArray[np.bool_]:
-        """Whether each feature is split by subsets instead of thresholds."""
-        return np.array([feature.is_nominal for feature in self.features.values()], dtype=np.bool_)
+        """Whether each column is split by subsets instead of thresholds."""
+        nominal = np.zeros(self.n_columns, dtype=np.bool_)
+        nominal[: self.n_features] = [feature.is_nominal for feature in self.features.values()]
+        return nominal
 
     @property
     def classes(self) -> Classes:
@@ -160,7 +192,7 @@ class Schema:
 
         Returns
         -------
-        ndarray of shape (n, n_features)
+        ndarray of shape (n, n_columns)
             The cells, row-major, of type `cell_type`.
 
         Raises
@@ -179,7 +211,10 @@ class Schema:
         n_threads = whole_number("n_threads", n_threads, 1, 1024)
         table = read_table(X, self.names, owner)
         features = tuple(self.features.values())
-        return encode_columns(table.columns, features, self.cell_type, table.matrix, n_threads)
+        cells = encode_columns(table.columns, features, self.cell_type, table.matrix, n_threads)
+        if not self.combinations:
+            return cells
+        return append_combinations(cells, dict(self.features), self.combinations, self.cell_type)
 
     def encode_target(self, y: Any) -> NDArray[np.int32]:
         """Map targets to class codes or fixed-point levels, -1 where they are missing or undeclared.
@@ -252,7 +287,7 @@ class Schema:
         dict
             One entry per column.
         """
-        return write_document(self.features, self.target, target)
+        return write_document(self.features, self.target, target, self.combinations)
 
     def to_json(self, path: str | os.PathLike[str] | None = None, target: str = DEFAULT_TARGET) -> str:
         """Return the JSON that `from_json` reads back, and write it to a file if a path is given.

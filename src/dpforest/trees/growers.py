@@ -147,7 +147,7 @@ def grow_best_median(curator: Curator, pool: str, n_trees: int, depth: int, max_
     half_level = Fraction(1, 2 * depth) if depth else Fraction(0)
 
     def level(trees: FlatTrees, at: int) -> Level:
-        candidates = draw_features(curator, trees, at, min(max_features, curator.schema.n_features))
+        candidates = draw_features(curator, trees, at, min(max_features, curator.schema.n_columns))
         features = curator.features_by_median(pool, trees, at, candidates, half_level)
         return features, curator.medians(pool, trees, at, features, half_level)
 
@@ -162,6 +162,7 @@ def grow_greedy(
     utility: Utility,
     max_features: int | None = None,
     level_shares: list[Fraction] | None = None,
+    n_columns: int | None = None,
 ) -> FlatTrees:
     """Choose feature and cut together by a utility, among `max_features` random features per node.
 
@@ -179,12 +180,15 @@ def grow_greedy(
         Features per node; None takes all.
     level_shares : list of Fraction, optional
         Part of `pool` for each level; equal parts by default.
+    n_columns : int, optional
+        Keep to the first columns; all by default.
     """
-    n_slots = min(max_features or curator.schema.n_features, curator.schema.n_features)
+    among = n_columns or curator.schema.n_columns
+    n_slots = min(max_features or among, among)
     shares = level_shares or equal_shares(depth)
 
     def level(trees: FlatTrees, at: int) -> Level:
-        features = draw_features(curator, trees, at, n_slots)
+        features = draw_features(curator, trees, at, n_slots, n_columns=among)
         return curator.splits(pool, trees, at, features, utility, shares[at])
 
     return grow(curator, n_trees, depth, level)
@@ -196,12 +200,13 @@ def grow_centred(
     centre_pool: str,
     depth: int,
     root: NDArray[np.float64],
+    n_columns: int,
 ) -> FlatTrees:
     """Grow one tree by centred scores: how far the children's targets are from their node's own.
 
     Each level first buys a noisy view of the targets in its nodes (`centre_pool`, twice as much on each level
-    as on the one above), then chooses feature and cut together (`pool`, sqrt(2) times as much), among all
-    features.
+    as on the one above), then chooses feature and cut together (`pool`, sqrt(2) times as much), among the
+    first `n_columns` columns.
 
     Parameters
     ----------
@@ -213,6 +218,8 @@ def grow_centred(
         Levels of splits.
     root : ndarray of shape (n_classes,) or (1,)
         Released class shares, or mean target, of all rows.
+    n_columns : int
+        Columns to choose from.
     """
     is_class = len(root) > 1
     utility = Utility.CENTRED if is_class else Utility.CENTRED_TARGET
@@ -228,7 +235,7 @@ def grow_centred(
             centres = Centres.of_shares(above)
         else:
             centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
-        features = draw_features(curator, trees, at, curator.schema.n_features)
+        features = draw_features(curator, trees, at, n_columns, n_columns=n_columns)
         return curator.splits(pool, trees, at, features, utility, shares[at], centres)
 
     return grow(curator, 1, depth, level)
@@ -254,7 +261,12 @@ def _centres_of_level(
 
 
 def draw_features(
-    curator: Curator, trees: FlatTrees, level: int, n_slots: int, in_box: bool = True
+    curator: Curator,
+    trees: FlatTrees,
+    level: int,
+    n_slots: int,
+    in_box: bool = True,
+    n_columns: int | None = None,
 ) -> NDArray[np.int32]:
     """Draw distinct features for every node with public coins, those that its box can still cut first.
 
@@ -270,6 +282,8 @@ def draw_features(
         Features per node.
     in_box : bool
         False draws from all features, whether the node's box can be cut or not.
+    n_columns : int, optional
+        Draw from the first columns only.
 
     Returns
     -------
@@ -281,6 +295,6 @@ def draw_features(
     coins = curator.coins.take(trees.n_trees * 2**level).reshape(features.shape[:2])
     _kernels.draw_features(
         trees.feature, trees.threshold, trees.left_sets, level if in_box else 0,
-        curator.schema.n_cells, curator.schema.nominal, coins, features,
+        curator.schema.n_cells[:n_columns], curator.schema.nominal[:n_columns], coins, features,
     )  # fmt: skip
     return features
