@@ -194,3 +194,11 @@ def test_importances_come_from_released_counts(model, patients):
     importances = model.feature_importances_
     assert importances.sum() == pytest.approx(1)
     assert importances.argmax() == 0
+
+
+@pytest.mark.parametrize("name", ["guided", "guided regression"])
+def test_the_default_explains_its_plan_in_words(name, patients):
+    text = fit(clone(MODELS[name]), patients, epsilon=5.0).explain_plan()
+    assert "2 % went to count" in text
+    assert "levels, so that an average leaf" in text
+    assert "as max_depth says" in fit(clone(MODELS[name]), patients, max_depth=2).explain_plan()

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase, PrivateForestRegressorBase
@@ -73,6 +74,34 @@ class _GuidedTree(PrivateForest):
             ),
             Pool("leaves", 1 - COUNTING - splitting, "noisy statistics of every leaf"),
         ]
+
+    def explain_plan(self) -> str:
+        """Say in words how the budget was spent and why the tree is this deep; after `fit`.
+
+        Returns
+        -------
+        str
+            Made of the plan, the ledger and released counts only.
+        """
+        check_is_fitted(self)
+        plan, depth = self.ledger_.plan, self.trees_.depth
+        lines = [f"The whole budget is {plan.guarantee}."]
+        for pool in plan.pools:
+            spent = self.ledger_.spent(pool.name) / plan.total
+            lines.append(f"{float(100 * spent):.3g} % went to {pool.name}: {pool.purpose}.")
+        if self.max_depth is None:
+            why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
+        else:
+            why = "as max_depth says"
+        rows = float(self._rows_released())
+        lines.append(
+            f"The tree has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
+        )
+        return "\n".join(lines)
+
+    def _rows_released(self) -> float:
+        """Return the number of rows that the released leaves add up to."""
+        return float(self.leaf_statistics_.sum())
 
     @property
     def _finite_epsilon(self) -> float:
@@ -199,6 +228,9 @@ class PrivateForestRegressor(_GuidedTree, PrivateForestRegressorBase):
         if depth is None:
             depth = guided_depth(rows * self._finite_epsilon, ROWS_PER_REGRESSION_LEAF, 2, 9)
         return grow_centred(curator, "splits", "centres", depth, np.array([mean]), curator.schema.n_features)
+
+    def _rows_released(self) -> float:
+        return super()._rows_released() / self.schema_.range.levels
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         levels = self.schema_.range.levels
