@@ -37,9 +37,9 @@ ODD_VALUES = [
     None, True, False, -1, 0, 1, 2, 15, 16, 255, 2**15, 2**30, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53 + 1,
     2**63, -(2**63), 10**30, 10**400, 0.1, 1e308, -1e-320,
     "", "0", "-1", "1/0", "0/1", "1/3", "9" * 900, "1e999999999", "1/" + "7" * 990, "nan", "inf", "os.system",
-    "__import__('os').system('touch hacked')", "builtins.eval", "../../etc/passwd", "\x00", "\ud800", "\u202e",
-    "A" * 10_000, [], [[]], {}, [0], [2**40, 2**40], [1, -1], {"hex": "inf"}, {"hex": "nan"}, {"hex": 1},
-    {"hex": "0x1.fffffffffffffp+1023"}, {"hex": "0x1.0p+9999"}, {"hex": "0x0.0000000000001p-1022"},
+    "__import__('os').system('touch hacked')", "builtins.eval", "../../etc/passwd", "\x00", "\ud800",
+    "\u202e", "A" * 10_000, [], [[]], {}, [0], [2**40, 2**40], [1, -1], {"hex": "inf"}, {"hex": "nan"},
+    {"hex": 1}, {"hex": "0x1.fffffffffffffp+1023"}, {"hex": "0x1.0p+9999"}, {"hex": "0x0.0000000000001p-1022"},
     {"hex": "0x1.0p+0", "b": 1}, {"__reduce__": "os.system"}, {"type": "numeric", "min": 0, "max": 1},
     {"type": "categorical", "categories": ["a"] * 2}, {"type": "ordinal", "levels": list(range(3000))},
     {"type": "numeric", "min": 0, "max": 1, "bins": 65536},
@@ -334,7 +334,7 @@ def run(kind, count, seed, directory):
 def write_seeds(directory):
     """One small model per estimator, and some schemas."""
     from dpforest.forests.saved import ESTIMATORS
-    from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Range, Schema
+    from dpforest.schema import Classes, Combination, Nominal, Numeric, Ordinal, Range, Schema
 
     rng = np.random.default_rng(0)
     features = {"age": Numeric(0, 100, bins=16), "ward": Nominal(["a", "b", "c"]), "pain": Ordinal([1, 2, 3])}
@@ -348,9 +348,13 @@ def write_seeds(directory):
         model = estimator(schema=schema, max_depth=2, delta=delta, **options).fit(X, y)
         model.save(Path(directory) / f"model-{name}.json")
     text = {"id": Nominal(["A", "?", "Ü", "1", "01"]), "crp": Numeric(-0.5, 500, bins=1024)}
-    for number, schema in enumerate(
-        (Schema({**features, **text}, Classes([False, True])), Schema(features, Range(-1, 1)), Schema(text))
-    ):
+    oblique = (Combination("age", "pain", 1), Combination("pain", "age", -1))
+    schemas = (
+        Schema({**features, **text}, Classes([False, True])),
+        Schema(features, Range(-1, 1), oblique),
+        Schema(text),
+    )
+    for number, schema in enumerate(schemas):
         schema.to_json(Path(directory) / f"schema-{number}.json")
 
 

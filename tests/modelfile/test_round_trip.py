@@ -39,7 +39,8 @@ def test_a_loaded_model_is_the_saved_one(name, patients, tmp_path):
     )
     assert (same.schema_, same.privacy_plan()) == (model.schema_, model.privacy_plan())
     assert list(same.feature_names_in_) == list(model.feature_names_in_)
-    left_out = {"accountant", "random_state", "n_jobs", "verbose"}
+    assert (same.schema.features, same.schema.target) == (model.schema.features, model.schema.target)
+    left_out = {"accountant", "random_state", "n_jobs", "verbose", "schema"}
     for parameter, value in model.get_params(deep=False).items():
         assert parameter in left_out or getattr(same, parameter) == value
     same.save(tmp_path / "again.json")

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -103,7 +104,9 @@ def test_a_failed_fit_stays_charged_and_tells_the_looks_it_made(address, monkeyp
         model.fit(X, Y)
     [spend] = accountant.history()
     assert spend.state == "failed"
-    assert {look["pool"] for look in spend.looks} == {"splits"}
+    pools = {look["pool"] for look in spend.looks}
+    assert "splits" in pools
+    assert "leaves" not in pools
 
 
 def test_it_outlasts_everybody_who_uses_it(address):
@@ -182,7 +185,7 @@ def test_the_schema_is_recorded_by_its_hash(address):
 
 @pytest.mark.parametrize("name", ["", "two\nlines", "\x1b[2J", "a" * 201, "\udc80", "zero\0"])
 def test_names_and_labels_that_would_not_come_back_are_refused(name, tmp_path):
-    with pytest.raises(ValueError, match="printable|empty"):
+    with pytest.raises(ValueError, match=r"printable|empty"):
         create(tmp_path / "budget.db", dataset=name)
     if name:
         with pytest.raises(ValueError, match="printable"):
@@ -225,8 +228,6 @@ def test_a_settlement_that_cannot_be_written_warns_and_the_charge_stays(tmp_path
 
 
 def test_files_that_are_no_budgets_are_refused_and_left_alone(tmp_path):
-    import sqlite3
-
     with pytest.raises(BudgetStoreError, match=r"unable to open.*BudgetAccountant.create"):
         BudgetAccountant.open(tmp_path / "missing.db", dataset="patients")
     assert not (tmp_path / "missing.db").exists()
@@ -246,8 +247,6 @@ def test_files_that_are_no_budgets_are_refused_and_left_alone(tmp_path):
 
 
 def test_a_format_from_the_future_is_refused(tmp_path):
-    import sqlite3
-
     accountant = create(tmp_path / "budget.db")
     with sqlite3.connect(tmp_path / "budget.db") as connection:
         connection.execute("DROP TRIGGER dpforest_format_keeps_on_update")
@@ -263,6 +262,6 @@ def test_a_format_from_the_future_is_refused(tmp_path):
     "url", ["mysql://me@host/name", "sqlite:///budget.db", "postgresql://me:secret@host/name"]
 )
 def test_addresses_that_are_refused(url):
-    with pytest.raises(ValueError, match="postgresql://|password") as refusal:
+    with pytest.raises(ValueError, match=r"postgresql://|password") as refusal:
         BudgetAccountant.open(url, dataset="patients")
     assert "secret" not in str(refusal.value)

@@ -1,11 +1,20 @@
-"""Measure what a released model really leaks, and compare it with what was promised."""
+"""Measure what a released model really leaks, and compare it with what was promised.
+
+Four auditors give an `AuditResult` (`result`): `exact` computes probabilities on all small neighbouring
+tables, `statistical` runs any estimator as a black box on `pairs` of tables, `one_run` needs a single fit,
+`ledger` compares charges with mechanisms. `running` does the runs, `observe` reads what a model releases,
+`events` finds the outcomes that give a table away. `subjects` lists our own estimators, `gallery` (with
+`cases`) the papers' broken promises.
+"""
 
 from dpforest.audit.exact import audit_exact
+from dpforest.audit.gallery import gallery
 from dpforest.audit.ledger import audit_ledger
 from dpforest.audit.one_run import audit_one_run
 from dpforest.audit.pairs import NeighbourPair, neighbours, presets
 from dpforest.audit.result import AuditReport, AuditResult
 from dpforest.audit.statistical import audit, audit_every, audit_samples
+from dpforest.audit.subjects import every_estimator
 
 __all__ = [
     "AuditReport",
@@ -17,6 +26,8 @@ __all__ = [
     "audit_ledger",
     "audit_one_run",
     "audit_samples",
+    "every_estimator",
+    "gallery",
     "neighbours",
     "presets",
 ]

@@ -7,7 +7,9 @@ another library's model offers. The probes are the rows in which the two tables 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ Observer = Callable[[Any, NDArray[Any]], Any]
 
 MAX_TREES = 3  # trees whose own numbers are reported; all trees enter the sums
 MAX_ENTRIES = 16  # numbers of one array that are reported one by one
+ARRANGED = ("leaf_statistics_", "leaf_votes_")  # reported around the probes
 
 
 def observe(output: Any, probes: NDArray[Any]) -> Observation:
@@ -45,10 +48,9 @@ def observe(output: Any, probes: NDArray[Any]) -> Observation:
         return {str(name): float(value) for name, value in output.items()}
     if not hasattr(output, "predict"):
         return _numbered("output", np.asarray(output, np.float64))
-    seen: dict[str, float] = {}
-    if hasattr(output, "leaf_statistics_"):
-        seen |= _forest(output, probes)
-    seen |= _answers(output, probes, "")
+    if hasattr(output, "leaf_statistics_"):  # what our forests predict follows from what they released
+        return _forest(output, probes) | _attributes(output)
+    seen = _answers(output, probes, "") | _attributes(output)
     for number, tree in enumerate(getattr(output, "estimators_", ())[:MAX_TREES]):
         if hasattr(tree, "predict"):
             seen |= _answers(tree, probes, f"tree {number}: ")
@@ -66,6 +68,28 @@ def named(output: Any) -> Observation:
     if isinstance(output, Mapping):
         return {str(name): float(value) for name, value in output.items()}
     return _numbered("output", np.asarray(output, np.float64))
+
+
+def _attributes(model: Any) -> dict[str, float]:
+    """Read the numbers, and the short arrays of numbers, that a model keeps: raw counts hide there."""
+    parameters = _parameter_names(type(model))
+    seen: dict[str, float] = {}
+    for name, value in vars(model).items():
+        if (
+            name in parameters
+            or name in ARRANGED
+            or not isinstance(value, int | float | np.ndarray | np.number)
+        ):
+            continue
+        numbers = np.asarray(value)
+        if numbers.dtype.kind in "iufb" and numbers.size <= MAX_ENTRIES:
+            seen |= _numbered(f"attribute {name}", numbers.astype(np.float64))
+    return seen
+
+
+@cache
+def _parameter_names(kind: type) -> frozenset[str]:
+    return frozenset(inspect.signature(kind).parameters)
 
 
 def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, float]:
@@ -91,6 +115,8 @@ def _forest(model: Any, probes: NDArray[Any]) -> dict[str, float]:
     apart = (leaves != leaves[:, :1]).astype(np.float64)[:, 1:]  # who is told from the odd row
     seen = {"number of trees": float(trees.n_trees), "depth": float(trees.depth)}
     seen |= _table("leaf statistic, all trees", met.sum(axis=0))
+    votes = model.leaf_votes_[np.arange(trees.n_trees)[:, None], leaves].sum(axis=0)
+    seen |= _table("vote", votes[:, 1:] if votes.shape[1] > 1 else votes)
     seen |= {f"trees that part probes 0 and {i + 1}": float(x) for i, x in enumerate(apart.sum(axis=0))}
     seen |= _numbered("total statistic", statistics.sum(axis=(0, 1)))
     for number in range(MAX_TREES):

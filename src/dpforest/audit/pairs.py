@@ -124,6 +124,7 @@ def presets(
     *,
     n_rows: int = N_ROWS,
     rows_per_person: int = 1,
+    labelled_and_not: bool = False,
     unknown_values: bool = True,
     random_state: int = 0,
 ) -> list[NeighbourPair]:
@@ -139,6 +140,8 @@ def presets(
         Rows of everybody else.
     rows_per_person : int, default=1
         Rows that the odd person has, all alike.
+    labelled_and_not : bool, default=False
+        The odd person has as many rows without label as well.
     unknown_values : bool, default=True
         Also pairs with missing values, undeclared values and rows without label. They are part of every table
         of people, but many libraries raise an error on them.
@@ -160,7 +163,7 @@ def presets(
     8 rows alike (all features lowest, target died), and one row more (all features highest, target home)
     """
     stories = list(_stories(schema, n_rows, unknown_values, np.random.default_rng(random_state)))
-    pairs = [_neighbours_by(relation, story, schema, rows_per_person) for story in stories]
+    pairs = [_neighbours_by(relation, story, schema, rows_per_person, labelled_and_not) for story in stories]
     return [pair for pair in pairs if pair is not None]
 
 
@@ -256,7 +259,11 @@ def _stories(schema: Schema, n: int, unknown_values: bool, rng: np.random.Genera
 
 
 def _neighbours_by(
-    relation: NeighboringRelation, story: _Story, schema: Schema, rows_per_person: int
+    relation: NeighboringRelation,
+    story: _Story,
+    schema: Schema,
+    rows_per_person: int,
+    labelled_and_not: bool,
 ) -> NeighbourPair | None:
     """Turn a story into two tables; None where the relation leaves nothing to change."""
     others, odd, usual = story.others, story.odd, story.usual
@@ -274,7 +281,11 @@ def _neighbours_by(
         replaced = [odd._replace(label=flipped)] * rows_per_person
         words = f"{story.words}; {many} more ({odd.words}), in one table with target {flipped}"
     before = [*others[:place], *replaced, *others[place:]]
-    after = [*others[:place], *[odd] * rows_per_person, *others[place:]]
+    mine = [odd] * rows_per_person
+    if labelled_and_not:
+        mine += [odd._replace(label=None)] * rows_per_person
+        words = f"{words}, and as many without target"
+    after = [*others[:place], *mine, *others[place:]]
     probes = [odd.values, usual.values, *(row.values for row in others)]
     distinct = list({tuple(map(str, row)): row for row in probes}.values())[:3]
     return NeighbourPair(

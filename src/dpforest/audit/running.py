@@ -11,12 +11,12 @@ import inspect
 import multiprocessing
 import signal
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,22 +124,22 @@ class Observations:
 
 def collect(
     subject: Subject,
-    pair: NeighbourPair,
-    stream: int,
+    pairs: Sequence[NeighbourPair],
+    first_stream: int,
     runs_per_table: int,
     n_jobs: int,
     on_progress: Callable[[int], None],
-) -> tuple[Observations, bool]:
-    """Run on both tables; on Ctrl-C return what is there.
+) -> tuple[list[Observations], bool]:
+    """Run on both tables of some pairs; on Ctrl-C return what is there.
 
     Parameters
     ----------
     subject : Subject
         What to run.
-    pair : NeighbourPair
+    pairs : sequence of NeighbourPair
         The tables.
-    stream : int
-        Number of the experiment: seeded runs of different streams are independent.
+    first_stream : int
+        Number of the first pair: seeded runs with different numbers are independent.
     runs_per_table : int
         How often.
     n_jobs : int
@@ -149,38 +149,47 @@ def collect(
 
     Returns
     -------
-    observations : Observations
+    observations : list of Observations
+        One for each pair.
     interrupted : bool
     """
-    found = Observations()
+    found = [Observations() for _ in pairs]
     tasks = [
-        (which, range(begin, min(begin + CHUNK, runs_per_table)))
+        _Task(at, which, range(begin, min(begin + CHUNK, runs_per_table)))
+        for at in range(len(pairs))
         for begin in range(0, runs_per_table, CHUNK)
         for which in (0, 1)
     ]
+    calls = ((subject, pairs[task.at], task.which, first_stream + task.at, task.numbers) for task in tasks)
     try:
-        with closing(_results(subject, pair, stream, tasks, n_jobs)) as results:
-            for (which, numbers), chunk in zip(tasks, results, strict=True):
-                found.runs[which].extend(chunk)
-                on_progress(len(numbers))
+        with closing(_results(calls, n_jobs)) as results:
+            for task, chunk in zip(tasks, results, strict=True):
+                found[task.at].runs[task.which].extend(chunk)
+                on_progress(len(chunk))
     except KeyboardInterrupt:
         return found, True
     return found, False
 
 
-def _results(
-    subject: Subject, pair: NeighbourPair, stream: int, tasks: list[tuple[int, range]], n_jobs: int
-) -> Generator[list[Observation], None, None]:
-    """Yield the results of all tasks in their order."""
+class _Task(NamedTuple):
+    """Some runs on one table of one pair."""
+
+    at: int
+    which: int
+    numbers: range
+
+
+def _results(calls: Iterable[tuple[Any, ...]], n_jobs: int) -> Generator[list[Observation], None, None]:
+    """Yield the results of all calls in their order."""
     if n_jobs == 1:
-        for which, numbers in tasks:
-            yield _run_chunk(subject, pair, which, stream, numbers)
+        for call in calls:
+            yield _run_chunk(*call)
         return
     from joblib import Parallel, delayed
 
-    calls = (delayed(_run_chunk)(subject, pair, which, stream, numbers) for which, numbers in tasks)
-    with closing(Parallel(n_jobs=n_jobs, return_as="generator")(calls)) as results:
-        yield from results
+    running = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_run_chunk)(*call) for call in calls)
+    with closing(running):
+        yield from running
 
 
 def _run_chunk(

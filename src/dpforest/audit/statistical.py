@@ -12,7 +12,6 @@ is above the true loss with probability at most 1 - confidence.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,17 +107,15 @@ def audit(
     runner = Subject(subject, observe, random_state)
     processes = effective_n_jobs(n_jobs)
     with Progress(name, 2 * parts.per_table, progress) as bar:
-        best, hopes = pairs[0], [-math.inf]
-        for stream, candidate in enumerate(pairs if parts.scouting else []):
-            seen, interrupted = collect(runner, candidate, stream, parts.scouting, processes, bar.advance)
+        best = pairs[0]
+        if len(pairs) > 1:
+            scouts, interrupted = collect(runner, pairs, 0, parts.scouting, processes, bar.advance)
             if interrupted:
                 return promise.nothing(best.words)
-            hope = find_outcome(*seen.matrices(), SCOUTING_ALPHA, promise.delta)[1]
-            if hope > max(hopes):
-                best = candidate
-            hopes.append(hope)
+            hopes = [find_outcome(*scout.matrices(), SCOUTING_ALPHA, promise.delta)[1] for scout in scouts]
+            best = pairs[int(np.argmax(hopes))]
         again = parts.searching + parts.testing
-        seen, interrupted = collect(runner, best, len(pairs), again, processes, bar.advance)
+        (seen,), interrupted = collect(runner, [best], len(pairs), again, processes, bar.advance)
     first, second, names = seen.matrices()
     at = parts.searching
     if interrupted and min(len(first), len(second)) <= at:
@@ -290,6 +287,7 @@ def _pairs(subject: Any, pair: Any, schema: Schema | None) -> list[NeighbourPair
         schema or declared_schema(subject),
         relation_of(subject),
         rows_per_person=getattr(subject, "max_rows_per_person", 1),
+        labelled_and_not=getattr(subject, "persons_in_both", False),
         unknown_values=isinstance(subject, PrivateForest),
     )
     if pair is None:

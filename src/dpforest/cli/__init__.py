@@ -1,0 +1,42 @@
+"""The command line: one file per subcommand, each of which imports what it needs when it runs.
+
+`dpforest --help` stays fast that way: nothing here loads scikit-learn, numba or pandas.
+"""
+
+from __future__ import annotations
+
+import click
+
+from dpforest import __version__
+from dpforest.cli.audit_gallery import gallery
+from dpforest.cli.audit_run import run
+from dpforest.cli.budget import budget as budget_command
+from dpforest.cli.fit import fit as fit_command
+from dpforest.cli.inspect import inspect as inspect_command
+from dpforest.cli.plan import plan as plan_command
+from dpforest.cli.predict import predict as predict_command
+from dpforest.cli.schema import schema as schema_command
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dpforest")
+def main() -> None:
+    """Differentially private tree ensembles."""
+
+
+@main.group()
+def audit() -> None:
+    """Measure what models really leak."""
+
+
+audit.add_command(run)
+audit.add_command(gallery)
+
+main.add_command(schema_command)
+main.add_command(plan_command)
+main.add_command(budget_command)
+main.add_command(fit_command)
+main.add_command(predict_command)
+main.add_command(inspect_command)

@@ -232,7 +232,7 @@ def _check_walks(trees: FlatTrees, schema: Schema) -> None:
         raise ModelFileError(f"a model file has room for {MAX_SET_CELLS} entries of category sets.")
     if feature.size == 0:
         return
-    if feature.min() < 0 or feature.max() >= schema.n_features:
+    if feature.min() < 0 or feature.max() >= schema.n_columns:
         raise ModelFileError("a node looks at a feature that does not exist.")
     n_cells, nominal = schema.n_cells, schema.nominal
     if nominal.any() and n_cells[nominal].max() > n_set_cells:

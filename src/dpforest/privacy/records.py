@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
@@ -241,8 +240,8 @@ def whoami() -> str:
     """Return user and machine, as the operating system tells them: a note, not a proof."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number without a name
-        user = f"uid {os.getuid()}"
+    except (ImportError, KeyError, OSError):  # a container may run under a number without a name
+        user = "unknown"
     shown = f"{user}@{platform.node() or 'unknown'}"[:_LONGEST_NAME]
     return "".join(letter if letter.isprintable() else "?" for letter in shown)
 
