@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "curator": {"backends", "mechanisms", "privacy", "schema", "structure"},
     "inspection": {"trees"},
     "trees": {"curator", "schema", "structure"},
+    "cli": {"audit", "forests", "modelfile", "privacy", "schema", "structure"},
     "forests": {
         "curator",
         "mechanisms",

@@ -97,7 +97,7 @@ def split_log_pmf(records, schema, utility, epsilon, sets):
         _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
     else:
         _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by="target"))
-    scores = candidates.scores(utility, slice(0, 1), table, CENTRES.get(utility))
+    scores = candidates.scores(utility, utility.unit_for(schema), slice(0, 1), table, CENTRES.get(utility))
     rate = Rate.floor(epsilon / utility.range_for(schema))
     return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width
 

@@ -9,6 +9,7 @@ from dpforest.backends import MemoryBackend
 from dpforest.curator import Centres, Subsets, Utility
 from dpforest.curator.utilities import CENTRED_UNIT, GINI_UNIT, SHARE_UNIT, Candidates
 from dpforest.mechanisms import RandomWords
+from dpforest.schema import Range, Schema
 from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 
@@ -40,7 +41,9 @@ def scores(records, utility):
     else:
         tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), by="target")
     _, table = next(tables)
-    return CANDIDATES.scores(utility, slice(0, 1), table, CENTRES.get(utility))[0][IS_CUT]
+    return CANDIDATES.scores(utility, utility.unit_for(schema), slice(0, 1), table, CENTRES.get(utility))[0][
+        IS_CUT
+    ]
 
 
 def plain_scores(records, utility):
@@ -118,6 +121,27 @@ def test_the_range_is_not_wasteful(utility):
         assert change.max() - change.min() == 1
     else:
         assert abs(change).max() >= 0.9 * utility.range_for(TARGET)
+
+
+def test_coarse_units_keep_the_range_of_squared_errors():
+    """With 4096 levels errors are rounded to a thousandth of R squared, child by child."""
+    fine = Schema(CLASSES.features, Range(0, 1))
+    rng = np.random.default_rng(0)
+    unit, widest = Utility.SQUARED_ERROR.unit_for(fine), 0
+    assert unit == 16384
+
+    def coarse(y):
+        table = np.zeros((1, 2, 6, 3), np.int64)
+        for cell, value in y:
+            table[0, :, cell] += [1, value, value**2]
+        return CANDIDATES.scores(Utility.SQUARED_ERROR, unit, slice(0, 1), table)[0][IS_CUT]
+
+    for _ in range(200):
+        rows = [(rng.integers(4), rng.choice([0, 4096])) for _ in range(rng.integers(40))]
+        change = coarse([*rows, (rng.integers(4), rng.choice([0, 4096]))]) - coarse(rows)
+        assert (change <= 0).all()
+        widest = max(widest, -change.min())
+    assert 800 < widest <= Utility.SQUARED_ERROR.range_for(fine) == 1024
 
 
 def test_squared_error_does_not_overflow_on_large_tables():

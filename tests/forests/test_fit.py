@@ -202,3 +202,10 @@ def test_the_default_explains_its_plan_in_words(name, patients):
     assert "2 % went to count" in text
     assert "levels, so that an average leaf" in text
     assert "as max_depth says" in fit(clone(MODELS[name]), patients, max_depth=2).explain_plan()
+
+
+def test_a_tiny_budget_is_served_with_loud_noise(model, patients):
+    """Rates far below one must still be representable, whatever the units of a score."""
+    fitted = fit(model, patients, epsilon=1e-3)
+    assert fitted.guarantee_.is_proven
+    assert len(fitted.predict(patients[0])) == 3000

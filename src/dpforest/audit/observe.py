@@ -72,7 +72,8 @@ def named(output: Any) -> Observation:
 
 def _attributes(model: Any) -> dict[str, float]:
     """Read the numbers, and the short arrays of numbers, that a model keeps: raw counts hide there."""
-    parameters = _parameter_names(type(model))
+    kind: type = type(model)
+    parameters = _parameter_names(kind)
     seen: dict[str, float] = {}
     for name, value in vars(model).items():
         if (

@@ -64,8 +64,16 @@ class Subject:
         return named(self.observer(output, pair.probes))
 
     def output(self, X: NDArray[Any], y: NDArray[Any], stream: int, which: int, number: int) -> Any:
-        """Run once on any table; the numbers make up the seed."""
-        seed = self._seed(stream, which, number)
+        """Run once on any table; the numbers make up the seed.
+
+        Seeds and derived domains are warned about at every fit; here they are meant.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # a new context has no default accountant: the tables are made up, nobody's privacy is spent
+            return contextvars.Context().run(self._output, X, y, self._seed(stream, which, number))
+
+    def _output(self, X: NDArray[Any], y: NDArray[Any], seed: int | None) -> Any:
         if not hasattr(self.subject, "fit"):
             return self.subject(X, y) if seed is None else self.subject(X, y, random_state=seed)
         model = copy(
@@ -198,14 +206,7 @@ def _run_chunk(
     """Do a few runs, in a worker process or here."""
     if multiprocessing.parent_process() is not None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent stops us
-
-    def run_all() -> list[Observation]:
-        return [subject.run(pair, which, stream, number) for number in numbers]
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # seeds and derived domains are warned about at every fit
-        # a new context has no default accountant: the tables are made up, nobody's privacy is spent
-        return contextvars.Context().run(run_all)
+    return [subject.run(pair, which, stream, number) for number in numbers]
 
 
 def _takes_seed(subject: Any) -> bool:

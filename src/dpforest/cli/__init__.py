@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from dpforest import __version__
+import dpforest
 from dpforest.cli.audit_gallery import gallery
 from dpforest.cli.audit_run import run
 from dpforest.cli.budget import budget as budget_command
@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dpforest")
+@click.version_option(dpforest.__version__, prog_name="dpforest")
 def main() -> None:
     """Differentially private tree ensembles."""
 

@@ -72,10 +72,9 @@ def _score(left, total, kind, unit, rescaled, centre, span):
     if kind >= 4:  # centred, centred_target
         return _centred(left, total, centre, kind == 4) * rescaled // span
     if kind == 3:  # squared_error: the statistics are rows, sum, sum of squares
-        return -(
-            _squared_error(left[0], left[1], left[2])
-            + _squared_error(total[0] - left[0], total[1] - left[1], total[2] - left[2])
-        )
+        right = total[0] - left[0], total[1] - left[1], total[2] - left[2]
+        of_right = _squared_error(right[0], right[1], right[2]) // unit
+        return -(_squared_error(left[0], left[1], left[2]) // unit + of_right)
     best_left, best_right, n_left, n_right, squares_left, squares_right = 0, 0, 0, 0, 0, 0
     for k in range(left.shape[0]):
         right = total[k] - left[k]

@@ -186,7 +186,7 @@ class Curator:
             tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
         for nodes, table in _in_chunks(tables):
             base = candidates.base_measure(nodes)
-            scores = candidates.scores(utility, nodes, table, centres)
+            scores = candidates.scores(utility, utility.unit_for(self.schema), nodes, table, centres)
             can_cut = base.any(axis=1)  # public: whose box has two cells left
             chosen[nodes][can_cut] = mechanisms.exponential(scores[can_cut], base[can_cut], rate, self._noise)
         feature, threshold = candidates.split(chosen)

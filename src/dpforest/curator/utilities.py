@@ -42,7 +42,7 @@ from dpforest.schema import Schema
 from dpforest.structure.flat import EVERYTHING_LEFT, FlatTrees
 
 EVERY_ROW = slice(None)
-CENTRED_UNIT = 2**20  # range of a centred score after rescaling
+CENTRED_UNIT = 4096  # range of a centred score after rescaling
 SHARE_UNIT = 4096  # class shares of a node are whole multiples of 1 / SHARE_UNIT
 GINI_UNIT = 1024  # n Gini is rounded down to multiples of 1 / GINI_UNIT
 
@@ -64,13 +64,23 @@ class Utility(IntEnum):
         >>> from dpforest.schema import Numeric, Range, Schema
         >>> schema = Schema({"x": Numeric(0, 1)}, Range(0, 1, levels=4096))
         >>> Utility.MAX_OPERATOR.range_for(schema), Utility.SQUARED_ERROR.range_for(schema)
-        (1, 16777216)
+        (1, 1024)
         """
         if self in (Utility.CENTRED, Utility.CENTRED_TARGET):
             return CENTRED_UNIT + 1
         if self is Utility.SQUARED_ERROR:
-            return schema.range.levels**2
+            return -(-(schema.range.levels**2) // self.unit_for(schema))
         return 1 if self is Utility.MAX_OPERATOR else 2 * GINI_UNIT
+
+    def unit_for(self, schema: Schema) -> int:
+        """Return the unit to which n Gini (a fraction 1 / unit) or squared errors are rounded down.
+
+        Errors are kept to about a thousandth of R squared: finer units would only make the rate of the
+        mechanism, epsilon / W, too small to represent.
+        """
+        if self is Utility.SQUARED_ERROR:
+            return max(1, schema.range.levels**2 // 1024)
+        return GINI_UNIT
 
 
 @dataclass(frozen=True)
@@ -194,7 +204,12 @@ class Candidates:
         return base
 
     def scores(
-        self, utility: Utility, rows: slice, table: NDArray[Any], centres: Centres | None = None
+        self,
+        utility: Utility,
+        unit: int,
+        rows: slice,
+        table: NDArray[Any],
+        centres: Centres | None = None,
     ) -> NDArray[np.int64]:
         """Exact integer scores of all candidates of some nodes, from their private count table."""
         from dpforest.curator import _kernels
@@ -204,7 +219,7 @@ class Candidates:
         out = np.zeros((len(features), features.shape[1] * self.width), np.int64)
         _kernels.scores(
             table, features, self.low[rows], self.high[rows], *self.subsets.arrays(),
-            self.width, int(utility), GINI_UNIT, CENTRED_UNIT, centre, span, out,
+            self.width, int(utility), unit, CENTRED_UNIT, centre, span, out,
         )  # fmt: skip
         return out
 

@@ -133,7 +133,10 @@ def split_loss(
     root = FlatTrees.unsplit(1, 1, subsets.left_sets)
     candidates = Candidates.of_level(root, 0, asked, schema.n_cells, subsets)
     base, rate = candidates.base_measure(), Rate.floor(epsilon / utility.range_for(schema))
-    scores = [candidates.scores(utility, slice(None), np.asarray(table)[None]) for table in (before, after)]
+    scores = [
+        candidates.scores(utility, utility.unit_for(schema), slice(None), np.asarray(table)[None])
+        for table in (before, after)
+    ]
     return worst(*(exponential_log_pmf(score, base, rate) for score in scores))
 
 

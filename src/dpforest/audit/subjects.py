@@ -1,0 +1,105 @@
+"""Every estimator of this library, with every option that changes what is asked of private rows.
+
+`make audit` runs the statistical auditor over this list. New estimators join it by themselves with their
+defaults; their options are added to `OPTIONS`. All are small: one level, a coarse grid, and one tree, or two
+where the division of rows among trees is in question. Fits then take milliseconds, and one row matters as much
+as it ever can.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpforest import forests
+from dpforest.privacy import NeighboringRelation
+from dpforest.schema import Classes, Feature, Nominal, Numeric, Range, Schema
+
+# a smaller loss drowns in chance, and the outcomes that show a larger one are too rare for some thousand runs
+EPSILON = 2.0
+FEATURES: dict[str, Feature] = {"age": Numeric(0, 8, bins=4), "ward": Nominal(["a", "b"])}
+CLASSIFY, REGRESS = Schema(FEATURES, Classes(["died", "home"])), Schema(FEATURES, Range(0, 1))
+THREE_CLASSES = Schema(FEATURES, Classes(["died", "home", "moved"]))
+
+# promises that every estimator can be asked for
+PROMISES: dict[str, dict[str, Any]] = {
+    "delta": {"delta": 1e-6},
+    "replace one": {"neighboring": "replace_one"},
+    "two rows per person": {"max_rows_per_person": 2},
+}
+
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "PrivateForestClassifier": {"noisy depth": {"max_depth": None}},
+    "DiPriMeForestClassifier": {
+        "two trees": {"n_estimators": 2},
+        "exponential": {"variant": "exponential"},
+        "permute and flip": {"variant": "permute_and_flip"},
+        "all rows in all trees": {"partition": False, "n_estimators": 2},
+        "noisy depth": {"max_depth": None, "expected_leaf_rows": 1.0},
+    },
+    "DiPriMeForestRegressor": {
+        "exponential": {"variant": "exponential"},
+        "permute and flip": {"variant": "permute_and_flip"},
+    },
+    "RandomDecisionForestClassifier": {
+        "two trees": {"n_estimators": 2},
+        "exponential": {"label_mechanism": "exponential"},
+        "all rows in all trees": {"disjoint": False, "n_estimators": 2},
+    },
+    "RandomDecisionTreesClassifier": {
+        "two trees": {"n_estimators": 2},
+        "majority": {"voting": "majority"},
+        "probabilistic": {"voting": "probabilistic"},
+        "noisy number of trees": {"n_estimators": "log", "max_depth": None},
+    },
+    "PartitioningEnsembleClassifier": {"two trees": {"n_estimators": 2}, "noisy depth": {"max_depth": None}},
+    "SemiSupervisedPartitioningEnsembleClassifier": {
+        "two trees": {"n_estimators": 2},
+        "persons in both": {"persons_in_both": True},
+        "label privacy": {"feature_privacy": False},
+        "label privacy, three classes": {"feature_privacy": False, "schema": THREE_CLASSES},
+    },
+    "TransductivePartitioningEnsembleClassifier": {
+        "two trees": {"n_estimators": 2},
+        "three classes": {"schema": THREE_CLASSES},
+    },
+}
+
+
+def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
+    """Return small instances of all estimators and options, by name.
+
+    Parameters
+    ----------
+    epsilon : float, default=2.0
+        What all of them promise.
+
+    Returns
+    -------
+    dict of str to estimator
+
+    Examples
+    --------
+    >>> subjects = every_estimator()
+    >>> subjects["DiPriMeForestClassifier, exponential"].variant
+    'exponential'
+    """
+    found = {}
+    for name in forests.__all__:
+        estimator = getattr(forests, name)
+        if not hasattr(estimator, "fit"):
+            continue
+        schema = REGRESS if "Regressor" in name else CLASSIFY
+        small = {"epsilon": epsilon, "n_estimators": 1, "max_depth": 1, "schema": schema}
+        if "n_second" in estimator().get_params():
+            small["n_second"] = 1
+        found[name] = estimator(**small)
+        for option, changes in (PROMISES | OPTIONS.get(name, {})).items():
+            subject = estimator(**(small | changes))
+            if not ("neighboring" in changes and _protects_labels_only(subject)):
+                found[f"{name}, {option}"] = subject
+    return found
+
+
+def _protects_labels_only(subject: Any) -> bool:
+    """Tell whether `neighboring` has no meaning."""
+    return bool(subject.privacy_plan().relation is NeighboringRelation.LABEL_CHANGE)

@@ -1,0 +1,90 @@
+"""`dpforest audit run`: the statistical auditor over every estimator, or over one of your own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+RUNS, QUICK_RUNS = 8000, 600
+
+
+@click.command()
+@click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
+@click.option(
+    "--runs", type=click.IntRange(min=100), default=None, help=f"Fits per subject.  [default: {RUNS}]"
+)
+@click.option("--quick", is_flag=True, help=f"{QUICK_RUNS} fits per subject: finds gross flaws only.")
+@click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1 for all cores.")
+@click.option("--seed", type=int, default=None, help="Make the audit repeatable.")
+@click.option(
+    "--alpha", type=float, default=1e-6, show_default=True, help="Chance of a false alarm, per subject."
+)
+@click.option(
+    "--json", "json_path", type=click.Path(path_type=Path), help="Also write the results to a file."
+)
+@click.option("--list", "show_list", is_flag=True, help="Show the names of all subjects and stop.")
+def run(
+    subjects: tuple[str, ...],
+    runs: int | None,
+    quick: bool,
+    jobs: int,
+    seed: int | None,
+    alpha: float,
+    json_path: Path | None,
+    show_list: bool,
+) -> None:
+    """Run the statistical auditor.
+
+    SUBJECT is a part of the name of a built-in estimator with its option (see --list), or module:object for
+    an unfitted estimator or a function of your own. Without any, all built-in ones are audited. The exit code
+    is 1 if a violation was found, 130 after Ctrl-C.
+    """
+    from dpforest.audit import audit_every, every_estimator
+    from dpforest.cli.reports import console, line
+
+    chosen = _chosen(every_estimator(), subjects)
+    if show_list:
+        click.echo("\n".join(chosen))
+        return
+    out = console()
+    per_subject = runs or (QUICK_RUNS if quick else RUNS)
+    out.print(f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done.")
+    report = audit_every(
+        chosen,
+        runs=per_subject,
+        confidence=1 - alpha,
+        n_jobs=jobs,
+        random_state=seed,
+        on_result=lambda result: out.print(line(result), soft_wrap=True),
+    )
+    if json_path is not None:
+        json_path.write_text(json.dumps(report.to_dicts(), indent=2) + "\n")
+    for result in report.violations:
+        out.print(f"\n{result}", soft_wrap=True)
+    stopped = ", interrupted" if report.interrupted else ""
+    out.print(f"violations found: {len(report.violations)} of {len(report)}{stopped}")
+    if report.violations or report.interrupted:
+        sys.exit(1 if report.violations else 130)
+
+
+def _chosen(known: dict[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:
+    """Pick built-in subjects by a part of their name, and import others."""
+    if not wanted:
+        return known
+    chosen: dict[str, Any] = {}
+    for name in wanted:
+        if ":" in name:
+            sys.path.insert(0, "")  # modules of the working directory, as python -m has it
+            module, _, attribute = name.partition(":")
+            chosen[name] = getattr(import_module(module), attribute)
+            continue
+        found = {full: subject for full, subject in known.items() if name.lower() in full.lower()}
+        if not found:
+            raise click.BadParameter(f"no built-in subject has {name!r} in its name; try --list.")
+        chosen |= found
+    return chosen

@@ -1,0 +1,127 @@
+"""Options that describe a fit, and the estimator they stand for; shared by ``plan`` and ``fit``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import dpforest
+from dpforest.cli.schema import FILE
+
+if TYPE_CHECKING:
+    from dpforest.forests.base import PrivateForest
+    from dpforest.schema import Schema
+
+# The estimator for each kind of target, unless --estimator says otherwise.
+DEFAULT_ESTIMATORS = {"Classes": "PrivateForestClassifier", "Range": "PrivateForestRegressor"}
+# Parameters with options of their own, and those that would make the model not private.
+_NOT_SETTABLE = frozenset(
+    {
+        *("epsilon", "delta", "neighboring", "max_rows_per_person", "schema", "bounds", "classes"),
+        *("target_bounds", "accountant", "n_jobs", "verbose", "on_leak", "as_published", "random_state"),
+    }
+)
+_T = TypeVar("_T")
+
+
+def model_options(command: Callable[..., _T]) -> Callable[..., _T]:
+    """Decorate a command with the options that describe a fit."""
+    names = [name for name in dpforest.__all__ if name.endswith(("Classifier", "Regressor"))]
+    for option in reversed(
+        (
+            click.option(
+                "--schema", "schema_file", type=FILE, required=True, help="What is public about the table."
+            ),
+            click.option(
+                "--target", metavar="NAME", help="Column to predict; default: the one of type class."
+            ),
+            click.option("--epsilon", type=float, required=True, help="Privacy budget of the fit."),
+            click.option("--delta", type=float, default=0.0, show_default=True, help="0 is pure privacy."),
+            click.option(
+                "--estimator",
+                type=click.Choice(names),
+                metavar="NAME",
+                help="Default: the private forest for the target.",
+            ),
+            click.option("--trees", type=int, help="Number of trees."),
+            click.option("--depth", type=int, help="Levels of splits."),
+            click.option(
+                "--neighboring",
+                type=click.Choice(["add_or_remove_one", "replace_one"]),
+                default="add_or_remove_one",
+                show_default=True,
+                help="What one person may change.",
+            ),
+            click.option(
+                "--rows-per-person",
+                type=int,
+                default=1,
+                show_default=True,
+                help="Most rows that one person has.",
+            ),
+            click.option(
+                "--set",
+                "settings",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="Any other parameter of the estimator.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def make_estimator(
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    estimator: str | None,
+    trees: int | None,
+    depth: int | None,
+    neighboring: str,
+    rows_per_person: int,
+    settings: tuple[str, ...],
+) -> PrivateForest:
+    """Return the estimator that the options of `model_options` describe, not yet fitted."""
+    if schema.target is None:
+        from dpforest.schema import SchemaError
+
+        raise SchemaError("the schema has no target; name the column to predict with --target.")
+    if math.isinf(epsilon):
+        raise click.UsageError("--epsilon inf would train without noise, which is not private.")
+    name = estimator or DEFAULT_ESTIMATORS[type(schema.target).__name__]
+    model = getattr(dpforest, name)(
+        schema=schema,
+        epsilon=epsilon,
+        delta=delta,
+        neighboring=neighboring,
+        max_rows_per_person=rows_per_person,
+    )
+    given = {"n_estimators": trees, "max_depth": depth}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    settable = sorted(set(model.get_params(deep=False)) - _NOT_SETTABLE)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in settable:
+            raise click.UsageError(
+                f"--set {setting}: {name} takes NAME=VALUE with NAME one of {', '.join(settable)}."
+            )
+        chosen[key] = _value(text)
+    made: PrivateForest = model.set_params(**chosen)
+    made.privacy_plan()  # checks the parameters
+    return made
+
+
+def _value(text: str) -> Any:
+    """Read 3, 0.5, true or null as in JSON, and anything else as text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, int | float | bool | None) else text

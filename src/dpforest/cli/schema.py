@@ -1,0 +1,253 @@
+"""``dpforest schema``: draft and check the public description of a table.
+
+A draft is made from a public dictionary, or from column names and types; values of rows are read only with
+``--public``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpforest.cli.answers import AnsweringCommand, answer, heading, note, table
+from dpforest.cli.tables import column_types, read_public_rows, table_options
+
+if TYPE_CHECKING:
+    from dpforest.schema import Schema
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
+DICTIONARY_COLUMNS = ("column", "type", "min", "max", "values")
+_MAX_BYTES = 2**26
+
+
+@click.group()
+def schema() -> None:
+    """Declare what is public about a table."""
+
+
+@schema.command(cls=AnsweringCommand)
+@click.argument("table", type=FILE, required=False)
+@click.option(
+    "--dictionary",
+    type=FILE,
+    help="Public data dictionary: CSV with the columns column, type, min, max and values (separated by |).",
+)
+@click.option("--target", metavar="NAME", help="Column to predict.")
+@click.option("--public", is_flag=True, help="TABLE is public: read bounds and categories off its values.")
+@click.option("--out", type=NEW_FILE, help="Write here instead of to the screen.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
+@table_options
+def init(
+    table: Path | None,
+    dictionary: Path | None,
+    target: str | None,
+    public: bool,
+    out: Path | None,
+    overwrite: bool,
+    delimiter: str | None,
+    missing: tuple[str, ...],
+) -> None:
+    """Draft a schema from a dictionary, or from the header of TABLE.
+
+    Of TABLE only the names and types of the columns are read, never a value; --public reads the values, for
+    tables that may be published as they are. What a header cannot tell is left open, to be filled in.
+    """
+    check_new(out, overwrite)
+    document: dict[str, Any]
+    if public:
+        if table is None or dictionary is not None:
+            raise click.UsageError("--public needs a TABLE, and no dictionary.")
+        from dpforest.schema import Schema
+
+        frame = read_public_rows(table, delimiter, missing)
+        document = Schema.from_public_frame(frame, target=target).to_dict(target or "target")
+    elif dictionary is not None:
+        document = _from_dictionary(dictionary)
+        if table is not None:
+            document = _for_columns(document, list(column_types(table, delimiter)), table)
+    elif table is not None:
+        document = {name: _draft(kind) for name, kind in column_types(table, delimiter).items()}
+    else:
+        raise click.UsageError("give a TABLE or a --dictionary.")
+    _mark_target(document, target)
+    unfinished = _problems(document, target or _labelled(document))
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+        shown = f"Wrote {out}: {len(document)} columns."
+    else:
+        shown = text
+    if unfinished:
+        note(f"To be filled in: {' '.join(unfinished)}")
+    answer({"schema": document, "unfinished": unfinished, "out": out and str(out)}, shown)
+
+
+@schema.command(cls=AnsweringCommand)
+@click.argument("file", type=FILE)
+@click.option(
+    "--target", metavar="NAME", help="Column to predict; default: the one of type class, or 'target'."
+)
+@click.option("--data", type=FILE, help="Table whose column names are compared; its values are not read.")
+@click.option("--delimiter", metavar="CHARACTER", help="Between the fields of a CSV file; default comma.")
+def check(file: Path, target: str | None, data: Path | None, delimiter: str | None) -> None:
+    """Check a schema FILE, and that a table has its columns. Exit code 4 if not."""
+    declared, name = load_schema(file, target)
+    ignored = [] if data is None else compare_columns(data, declared, name, delimiter)
+    rows = [
+        [feature_name, type(feature).__name__, repr(feature), str(feature.n_cells)]
+        for feature_name, feature in declared.features.items()
+    ]
+    rows += [[c.name, "Combination", repr(c), str(c.n_cells)] for c in declared.combinations]
+    if declared.target is not None:
+        rows.append([f"{name} (target)", type(declared.target).__name__, repr(declared.target), ""])
+    matching = [] if data is None else [f"{data} has every column."]
+    answer(
+        {
+            "valid": True,
+            "columns": declared.to_dict(name),
+            "target": name if declared.target is not None else None,
+            "n_features": declared.n_features,
+            "ignored_columns": ignored,
+        },
+        table(["column", "kind", "declared", "cells"], rows, frozenset({"cells"})),
+        heading(f"{file} is a valid schema of {declared.n_features} features."),
+        *matching,
+    )
+
+
+def check_new(path: Path | None, overwrite: bool) -> None:
+    """Refuse to replace a file unasked, or to write where nothing can be written, before any work is done."""
+    if path is None:
+        return
+    if path.exists() and not overwrite:
+        raise click.UsageError(f"{path} exists; give --overwrite to replace it.")
+    if not path.resolve().parent.is_dir():
+        raise click.UsageError(f"there is no folder {path.resolve().parent}.")
+
+
+def load_schema(path: Path, target: str | None) -> tuple[Schema, str]:
+    """Read a schema file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    target : str or None
+        Name of the target's entry; None takes the only one of type class, or ``"target"``.
+
+    Returns
+    -------
+    schema, target
+        The schema and the name of its target.
+    """
+    from dpforest.schema import Schema, SchemaError
+    from dpforest.schema.documents import read_json
+
+    if path.stat().st_size > _MAX_BYTES:
+        raise SchemaError(f"{path} is too large for a schema (at most {_MAX_BYTES} bytes).")
+    document = read_json(path)
+    if not isinstance(document, dict):
+        raise SchemaError(f"{path} must hold one entry per column.")
+    if target is not None and target not in document:
+        raise SchemaError(f"{path} has no column {target!r} for the target.")
+    target = target or _labelled(document) or "target"
+    problems = _problems(document, target)
+    if problems:
+        raise SchemaError(f"{path}: {' '.join(problems)}")
+    return Schema.from_dict(document, target), target
+
+
+def compare_columns(data: Path, declared: Schema, target: str | None, delimiter: str | None) -> list[str]:
+    """Refuse a table that lacks a declared column; return the columns that nobody asked for."""
+    from dpforest.schema import SchemaError
+
+    found = list(column_types(data, delimiter))
+    wanted = [*declared.names, *([] if target is None or declared.target is None else [target])]
+    lacking = [name for name in wanted if name not in found]
+    if lacking:
+        raise SchemaError(f"{data} lacks the columns {', '.join(map(repr, lacking[:10]))}.")
+    return [name for name in found if name not in wanted]
+
+
+def _labelled(document: dict[str, Any]) -> str | None:
+    """Return the only column of type class."""
+    found = [
+        name for name, entry in document.items() if isinstance(entry, dict) and entry.get("type") == "class"
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _problems(document: dict[str, Any], target: str | None) -> list[str]:
+    """Say what is wrong with each entry on its own, all at once."""
+    from dpforest.schema import SchemaError
+    from dpforest.schema.documents import parse_document
+
+    found = []
+    for name, entry in document.items():
+        try:
+            parse_document({name: entry}, target if name == target else None)
+        except SchemaError as error:
+            found.append(str(error))
+    return found
+
+
+def _draft(kind: str | None) -> dict[str, Any]:
+    if kind == "categorical":
+        return {"type": "categorical", "categories": []}
+    return {"type": kind or "numeric", "min": None, "max": None}
+
+
+def _mark_target(document: dict[str, Any], target: str | None) -> None:
+    from dpforest.schema import SchemaError
+
+    if target is None:
+        return
+    if target not in document:
+        raise SchemaError(f"there is no column {target!r} for the target.")
+    entry = document[target]
+    if entry.get("type") == "categorical":
+        document[target] = {"type": "class", "categories": entry["categories"]}
+    elif entry.get("type") == "integer":
+        document[target] = {**entry, "type": "numeric"}
+        document[target].pop("bins", None)
+
+
+def _from_dictionary(path: Path) -> dict[str, Any]:
+    from dpforest.schema import SchemaError
+
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    if not rows or not {"column", "type"} <= set(rows[0]):
+        raise SchemaError(f"{path} must have the columns {', '.join(DICTIONARY_COLUMNS)}.")
+    return {row["column"]: _entry(row) for row in rows}
+
+
+def _entry(row: dict[str, Any]) -> dict[str, Any]:
+    kind = (row["type"] or "").strip()
+    values = [text.strip() for text in (row.get("values") or "").split("|") if text.strip()]
+    if kind in ("numeric", "integer"):
+        return {"type": kind, "min": _number(row.get("min")), "max": _number(row.get("max"))}
+    return {"type": kind, "levels" if kind == "ordinal" else "categories": values}
+
+
+def _number(text: str | None) -> float | int | None:
+    try:
+        number: float | int | None = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return number
+
+
+def _for_columns(document: dict[str, Any], columns: list[str], path: Path) -> dict[str, Any]:
+    """Keep the entries of the columns that a table has, in their order."""
+    from dpforest.schema import SchemaError
+
+    lacking = [name for name in columns if name not in document]
+    if lacking:
+        raise SchemaError(f"the dictionary lacks the columns {', '.join(map(repr, lacking))} of {path}.")
+    return {name: document[name] for name in columns}

@@ -1,0 +1,162 @@
+"""Planted bugs in the real code, each caught by some auditor that passes the code as it is.
+
+Statistical audits run at alpha = 1e-6 with fixed seeds, so a failure is a change of the code, not chance.
+"""
+
+import numpy as np
+import pytest
+
+import dpforest
+from dpforest import mechanisms
+from dpforest.audit import audit, audit_exact, audit_ledger, audit_one_run
+from dpforest.curator import Curator, payment
+from dpforest.mechanisms import Rate, quantile_log_pmf
+from dpforest.schema import Classes, Numeric, Schema
+
+TWO = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home"]))
+THREE = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home", "moved"]))
+
+
+def found(subject, pair, runs=2000, **options):
+    return audit(subject, pair, runs=runs, random_state=1, progress=False, **options)
+
+
+# --- the code as it is -----------------------------------------------------------------------------------
+
+ONE_LEAF = dpforest.RandomDecisionTreesClassifier(1, schema=TWO, max_depth=0, epsilon=1.0)
+TWO_TREES = dpforest.RandomDecisionTreesClassifier(2, schema=TWO, max_depth=1, epsilon=1.0)
+SCATTERED = dpforest.DiPriMeForestClassifier(2, schema=TWO, max_depth=0, epsilon=3.0)
+LABELS = dpforest.TransductivePartitioningEnsembleClassifier(1, 1, schema=THREE, max_depth=0, epsilon=1.0)
+DEEP = dpforest.RandomDecisionTreesClassifier(
+    1, epsilon=1.0, bounds=([0] * 9, [1] * 9), classes=[0, 1], max_depth=12
+)
+
+
+@pytest.mark.parametrize(
+    ("subject", "pair"),
+    [
+        (ONE_LEAF, "one row alone"),
+        (TWO_TREES, "identical and one odd"),
+        (SCATTERED, "identical and one odd"),
+        (LABELS, "identical and one odd"),
+    ],
+)
+def test_the_code_as_it_is_passes(subject, pair):
+    result = found(subject, pair)
+    assert not result.violation
+    assert result.verdict == "no violation found at this confidence"
+
+
+def test_the_code_as_it_is_loses_what_it_may():
+    """The auditor is not blind: it finds most of a promise that is used up."""
+    assert found(ONE_LEAF, "one row alone", runs=4000).loss > 0.5
+
+
+# --- planted bugs ----------------------------------------------------------------------------------------
+
+
+class TwiceTheRate(Rate):
+    @classmethod
+    def floor(cls, value):
+        return Rate.floor(2 * value)
+
+
+@pytest.fixture
+def halved_noise(monkeypatch):
+    monkeypatch.setattr(payment, "Rate", TwiceTheRate)
+
+
+def test_halved_noise_by_many_runs(halved_noise):
+    assert found(ONE_LEAF, "one row alone").violation
+
+
+def test_halved_noise_by_one_run(halved_noise):
+    assert audit_one_run(DEEP, random_state=1).violation
+
+
+def test_halved_noise_on_the_ledger(halved_noise):
+    assert audit_ledger(TWO_TREES, random_state=1).loss == pytest.approx(2)
+
+
+def test_sensitivity_off_by_one_in_a_count(monkeypatch):
+    """A changed label leaves one class and enters another; counting it once is half the noise."""
+    pay = payment.Payments.for_noise
+    monkeypatch.setattr(
+        payment.Payments,
+        "for_noise",
+        lambda self, *args, **options: pay(
+            self, *args[:4], max(1, args[4] - 1) if len(args) > 4 else options.pop("l1"), **options
+        ),
+    )
+    assert found(LABELS, "identical and one odd").violation
+
+
+def test_sensitivity_off_by_one_in_a_score(monkeypatch):
+    def median(rows):
+        return quantile_log_pmf([np.bincount(rows, minlength=4)], [0], [3], 1)[0]
+
+    assert not audit_exact(median, range(4), 4, claim=1.0).violation
+    monkeypatch.setattr(mechanisms.splits, "quantile_range", lambda *_: 1)
+    assert audit_exact(median, range(4), 4, claim=1.0).loss > 1.5
+
+
+def test_groups_of_equal_size(monkeypatch):
+    def scatter_equally(curator, n_trees):
+        order = np.argsort(curator._assignment.uniform_below(2**30, curator._rows.n_rows))
+        curator._rows.assign((order % n_trees).astype(np.uint16))
+        curator._scattered = True
+
+    monkeypatch.setattr(Curator, "scatter_rows", scatter_equally)
+    assert found(SCATTERED, "identical and one odd").violation
+
+
+def test_one_seed_for_all_trees(monkeypatch):
+    exact = mechanisms.discrete_laplace
+
+    def same_noise_in_all_trees(counts, rate, words):
+        return counts + exact(np.zeros_like(counts[:1]), rate, words)
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", same_noise_in_all_trees)
+    assert found(TWO_TREES, "identical and one odd").violation
+
+
+def test_raw_counts_released(monkeypatch):
+    monkeypatch.setattr(mechanisms, "discrete_laplace", lambda counts, rate, words: counts)
+    assert found(ONE_LEAF, "one row alone", runs=400).violation
+
+
+def test_raw_count_kept_in_the_model(monkeypatch):
+    fit = type(ONE_LEAF).fit
+
+    def fit_and_remember(self, X, y):
+        self._n_rows = len(X)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(type(ONE_LEAF), "fit", fit_and_remember)
+    result = found(ONE_LEAF, "one row alone", runs=400)
+    assert result.violation
+    assert "_n_rows" in result.event
+
+
+def test_bounds_from_the_data():
+    """The library refuses this unless asked, and then promises nothing: here is why."""
+    careless = dpforest.DiPriMeForestClassifier(
+        1, classes=["died", "home"], on_leak="warn", max_depth=1, epsilon=1.0
+    )
+    result = found(careless, "boundary value", runs=400, schema=TWO)
+    assert result.violation
+    assert "bound" in result.event
+
+
+@pytest.mark.parametrize("forgotten", ["leaf class counts", "private medians, level 0"])
+def test_forgotten_charge(monkeypatch, forgotten):
+    model = dpforest.DiPriMeForestClassifier(2, schema=TWO, max_depth=2)
+    assert not audit_ledger(model, random_state=1).violation
+    charge = payment.Payments._charge
+
+    def forgetful(self, pool, share, purpose, *rest):
+        if purpose != forgotten:
+            charge(self, pool, share, purpose, *rest)
+
+    monkeypatch.setattr(payment.Payments, "_charge", forgetful)
+    assert audit_ledger(model, random_state=1).violation

@@ -1,0 +1,372 @@
+"""What each command does, answers and refuses, and that nothing is charged or read too early."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpforest
+from dpforest.cli import main, tables
+from dpforest.cli.answers import clean
+from dpforest.cli.inspect import draw
+from dpforest.privacy import BudgetAccountant
+from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Schema
+from dpforest.structure import FlatTrees
+from tests.cli.conftest import SCHEMA
+
+FIT = "fit visits.csv --schema schema.json --epsilon 1 --budget budget.db --out model.json"
+
+
+def charges(folder):
+    return len(BudgetAccountant.open(folder / "budget.db", dataset="patients"))
+
+
+# --- the whole way ------------------------------------------------------------------------------------------
+
+
+def test_every_command_answers_in_json(cli, visits):
+    lines = [
+        "schema init visits.csv --target outcome",
+        "schema check schema.json --data visits.csv",
+        "plan --schema schema.json --epsilon 1 --rows 100",
+        FIT,
+        "predict model.json visits.csv --proba --keep outcome",
+        "inspect model.json --tree 0",
+        "budget create other.db --dataset d --epsilon 1",
+        "budget show budget.db",
+        "budget verify budget.db",
+        "budget history budget.db",
+    ]
+    answers = {line.split(" --")[0]: json.loads(cli(f"{line} --json").stdout) for line in lines}
+    assert answers["fit visits.csv"]["guarantee"]["status"] == "proven"
+    assert answers["fit visits.csv"]["remaining"] == {"epsilon": 1.0, "delta": 0.0}
+    assert answers["plan"]["guarantee"]["epsilon"] == 1.0
+    assert len(answers["predict model.json visits.csv"]["columns"]["prediction"]) == 400
+    (charge,) = answers["budget history budget.db"]["datasets"]["patients"]
+    assert (charge["state"], charge["epsilon"]) == ("spent", "1")
+    end = answers["budget verify budget.db"]["checkpoints"]["patients"]
+    cli(f"budget verify budget.db --checkpoint patients={end}")
+
+
+def test_the_model_of_a_csv_predicts_as_in_python(cli, visits):
+    cli(FIT)
+    cli("predict model.json visits.csv --out predictions.csv")
+    written = (visits / "predictions.csv").read_text().split()[1:]
+    frame = tables.read_rows(visits / "visits.csv", ["age", "ward"], None, [])
+    assert written == dpforest.PrivateForestClassifier.load(visits / "model.json").predict(frame).tolist()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])
+def test_every_format_is_read_and_written(cli, visits, kind):
+    frame = tables.read_rows(visits / "visits.csv", list(SCHEMA), None, [])
+    columns = {**frame.to_pydict(), "age": [int(age) for age in frame.column("age").to_pylist()]}
+    tables.write_columns(visits / f"visits.{kind}", columns)
+    schema = Schema.from_dict(SCHEMA, "outcome")
+    again = tables.read_rows(visits / f"visits.{kind}", list(schema.names), None, [])
+    assert (schema.encode_features(again) == schema.encode_features(frame.select(list(schema.names)))).all()
+    cli(FIT.replace("visits.csv", f"visits.{kind}"))
+    cli(f"predict model.json visits.{kind} --out predictions.{kind}")
+    assert len(tables.read_rows(visits / f"predictions.{kind}", ["prediction"], None, [])) == 400
+
+
+def test_regression_takes_its_own_estimator(cli, visits):
+    (visits / "numbers.json").write_text(
+        json.dumps({"ward": SCHEMA["ward"], "age": {**SCHEMA["age"], "type": "numeric"}})
+    )
+    answer = json.loads(
+        cli("fit visits.csv --schema numbers.json --target age --epsilon 1 --out model.json --json").stdout
+    )
+    assert answer["estimator"] == "PrivateForestRegressor"
+    cli("predict model.json visits.csv --proba", code=2)
+
+
+def test_options_reach_the_estimator(cli, visits):
+    cli(
+        "fit visits.csv --schema schema.json --epsilon 0.5 --delta 1e-6 --out model.json --trees 4 --depth 2 "
+        "--estimator DiPriMeForestClassifier --set variant=exponential --set max_features=1 "
+        "--rows-per-person 2"
+    )
+    model = dpforest.load(visits / "model.json")
+    assert (model.n_estimators, model.max_depth, model.variant, model.max_features) == (
+        4,
+        2,
+        "exponential",
+        1,
+    )
+    assert (model.epsilon, model.delta, model.max_rows_per_person) == (0.5, 1e-6, 2)
+
+
+# --- refusals -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("fit visits.csv --schema schema.json --epsilon 1", 2, "Missing option '--out'"),
+        ("fit nowhere.csv --schema schema.json --epsilon 1 --out model.json", 2, "does not exist"),
+        (FIT.replace("epsilon 1", "epsilon -1"), 2, "epsilon=-1.0 is not valid"),
+        (FIT.replace("epsilon 1", "epsilon inf"), 2, "not private"),
+        (FIT + " --set random_state=0", 2, "NAME one of"),
+        (FIT + " --set on_leak=warn", 2, "NAME one of"),
+        (FIT + " --set as_published=true", 2, "NAME one of"),
+        (FIT + " --estimator DiPriMeForestRegressor", 2, "needs a schema whose target is Range"),
+        (FIT.replace("model.json", "schema.json"), 2, "--overwrite"),
+        (FIT.replace("model.json", "nowhere/model.json"), 2, "no folder"),
+        (FIT.replace("epsilon 1", "epsilon 3"), 3, "remaining epsilon = 2"),
+        (FIT + " --dataset nobody", 3, "no budget for 'nobody'"),
+        (FIT.replace("budget.db", "nowhere.db"), 3, "budget refused"),
+        (FIT + " --neighboring replace_one", 3, "use the same setting"),
+        (FIT + " --rows-per-person 2", 3, "use the same setting"),
+        (FIT + " --delta 1e-6", 3, "delta"),
+        ("budget create budget.db --dataset patients --epsilon 9", 3, "cannot be replaced"),
+        (FIT + " --target nothing", 4, "nothing"),
+        ("fit schema.json --schema schema.json --epsilon 1 --out model.json", 2, ".parquet"),
+        ("schema check visits.csv", 4, "schema mismatch"),
+        ("predict schema.json visits.csv", 1, "not a model"),
+        ("inspect visits.csv", 1, "not a model"),
+    ],
+)
+def test_refusals_have_their_exit_codes_and_cost_nothing(cli, visits, line, code, message):
+    done = cli(line, code=code)
+    assert message in done.output
+    assert "Traceback" not in done.output
+    assert charges(visits) == 0
+    assert not (visits / "model.json").exists()
+
+
+def test_refusals_in_json(cli, visits):
+    refusal = json.loads(cli(FIT.replace("epsilon 1", "epsilon 3") + " --json", code=3).stderr)
+    assert (refusal["error"], refusal["exit_code"]) == ("budget refused", 3)
+
+
+def test_another_schema_than_the_budgets_is_refused(cli, visits):
+    wider = {**SCHEMA, "age": {"type": "integer", "min": 0, "max": 100}}
+    (visits / "schema.json").write_text(json.dumps(wider))
+    assert "made for another schema" in cli(FIT, code=4).stderr
+    assert charges(visits) == 0
+
+
+def test_tables_without_a_declared_column_are_refused(cli, visits):
+    (visits / "visits.csv").write_text("age,outcome\n1,home\n")
+    assert "lacks the columns 'ward'" in cli(FIT, code=4).stderr
+    cli("schema check schema.json --data visits.csv", code=4)
+    (visits / "visits.csv").write_text("age,ward,ward,outcome\n1,A,B,home\n")
+    cli(FIT, code=4)
+    assert charges(visits) == 0
+
+
+def test_rows_are_read_only_when_the_budget_allows_it(cli, visits, monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("rows were read")
+
+    monkeypatch.setattr("dpforest.cli.fit.read_rows", refuse)
+    cli(FIT.replace("epsilon 1", "epsilon 3"), code=3)
+
+
+def test_a_charged_model_is_not_lost_when_the_disk_is_full(cli, visits, monkeypatch):
+    replace = Path.replace
+
+    def full(self, target):
+        if Path(target).parent == visits or Path(target) == Path("model.json"):
+            raise OSError("no space left on device")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", full)
+    saved = json.loads(cli(FIT + " --json --quiet").stdout)["model"]
+    assert dpforest.load(saved).guarantee_.status == "proven"
+    assert charges(visits) == 1
+
+
+def test_an_edited_budget_is_found(cli, visits):
+    import sqlite3
+
+    cli(FIT)
+    with sqlite3.connect(visits / "budget.db") as connection:
+        for (trigger,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute("UPDATE dpforest_charges SET epsilon = '1/10' WHERE number = 1")
+    connection.close()
+    cli("budget verify budget.db", code=3)
+    cli(FIT.replace("model.json", "more.json"), code=3)
+
+
+# --- what a value means -------------------------------------------------------------------------------------
+
+
+def test_a_record_is_read_the_same_whatever_the_others_hold(tmp_path):
+    """Guessing types would turn 007 into 7 or true into True, unless one record holds a word."""
+    schema = Schema(
+        {"code": Nominal(["007", "1e3", "true"]), "crp": Numeric(0, 10), "x": Ordinal(["1", "NA"])}
+    )
+    honest = '007,"1",1\n1e3,2.50,NA\ntrue,nan,\n,,1\n'
+    for extra in ("", "word,word,word\n", "1,2\n", "1,2,3,4\n", '"1\n2",3,1\n'):
+        path = tmp_path / "rows.csv"
+        path.write_text("code,crp,x\n" + honest + extra)
+        cells = schema.encode_features(tables.read_rows(path, list(schema.names), None, []))
+        assert cells[:4].tolist() == [[0, 25, 0], [1, 64, 1], [2, 256, 2], [3, 256, 0]], extra
+
+
+def test_delimiters_marks_and_missing_texts(cli, visits):
+    text = (visits / "visits.csv").read_text().replace(",", ";").replace("B", "NA")
+    (visits / "visits.csv").write_text("\ufeff" + text)
+    cli(FIT, code=4)
+    cli([*FIT.split(), "--delimiter", ";", "--missing", "NA"])
+
+
+def test_columns_that_nobody_declared_are_left_out_and_named(cli, visits):
+    text = (visits / "visits.csv").read_text().splitlines()
+    (visits / "visits.csv").write_text(
+        "\n".join(["name,age,ward,outcome", *(f"Jo,{row}" for row in text[1:])])
+    )
+    assert "left out: name" in cli(FIT).stderr
+    assert "Jo" not in (visits / "model.json").read_text()
+
+
+def test_without_pyarrow_the_message_says_what_to_install(cli, visits, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "dpforest[frames]" in cli(FIT, code=1).stderr
+    assert charges(visits) == 0
+
+
+# --- schemas ------------------------------------------------------------------------------------------------
+
+
+def test_a_header_gives_a_draft_without_any_value(cli, visits, monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("values were read")
+
+    monkeypatch.setattr("pyarrow.csv.read_csv", refuse)
+    done = cli("schema init visits.csv --target outcome --out draft.json")
+    assert json.loads((visits / "draft.json").read_text()) == {
+        name: {"type": "numeric", "min": None, "max": None} for name in SCHEMA
+    }
+    assert "'age'" in done.stderr
+    assert "feature 'ward'" in cli("schema check draft.json --target outcome", code=4).stderr
+
+
+def test_declared_types_fill_a_draft(cli, visits):
+    columns = {"age": [1, 2], "crp": [0.5, 1.5], "ward": ["A", "B"], "outcome": ["home", "died"]}
+    tables.write_columns(visits / "typed.parquet", columns)
+    draft = json.loads(cli("schema init typed.parquet --target outcome --json").stdout)["schema"]
+    assert {name: entry["type"] for name, entry in draft.items()} == {
+        "age": "integer", "crp": "numeric", "ward": "categorical", "outcome": "class",
+    }  # fmt: skip
+    assert draft["ward"]["categories"] == []
+
+
+def test_only_public_tables_give_their_values(cli, visits):
+    document = json.loads(cli("schema init visits.csv --target outcome --public --json").stdout)["schema"]
+    assert document["outcome"] == {"type": "class", "categories": ["died", "home"]}
+    assert set(document["ward"]["categories"]) == set("ABCz")
+    assert document["age"]["type"] == "integer"
+    cli("schema init --public", code=2)
+    cli("schema init", code=2)
+
+
+def test_a_dictionary_gives_a_schema(cli, visits):
+    (visits / "dictionary.csv").write_text(
+        "column,type,min,max,values\nage,integer,18,100,\nward,categorical,,,A|B|C\npain,ordinal,,,no|yes\n"
+        "outcome,class,,,home|died\n"
+    )
+    cli("schema init --dictionary dictionary.csv --out all.json")
+    cli("schema init visits.csv --dictionary dictionary.csv --out these.json")
+    assert json.loads((visits / "these.json").read_text()) == SCHEMA
+    assert list(json.loads((visits / "all.json").read_text())) == ["age", "ward", "pain", "outcome"]
+    cli("schema init visits.csv --dictionary schema.json", code=4)
+
+
+# --- plan and inspect ---------------------------------------------------------------------------------------
+
+
+def test_the_plan_is_that_of_the_fit(cli, visits):
+    planned = json.loads(cli("plan --schema schema.json --epsilon 1 --rows 400 --json").stdout)
+    cli(FIT)
+    model = dpforest.load(visits / "model.json")
+    assert planned["plan"] == model.ledger_.plan.to_dict()
+    rehearsed = {look["purpose"]: look["parameters"] for look in planned["rehearsal"]["looks"]}
+    assert rehearsed["leaf class counts"] == dict(model.noise_scales_["leaf class counts"])
+    assert charges(visits) == 1
+
+
+def test_every_estimator_can_be_planned_without_rows(cli, visits):
+    for name in dpforest.__all__:
+        if name.endswith("Classifier"):
+            answer = json.loads(
+                cli(f"plan --schema schema.json --epsilon 1 --estimator {name} --json").stdout
+            )
+            assert answer["rehearsal"]["looks"]
+
+
+def test_a_drawn_tree_says_where_rows_go():
+    features = {"age": Numeric(0, 100, bins=4), "ward": Nominal(["A", "B"]), "pain": Ordinal(["no", "yes"])}
+    model = dpforest.DiPriMeForestClassifier(schema=Schema(features, Classes(["died", "home"])), max_depth=2)
+    model.fit([[1, "A", "no"]], ["home"])
+    left_sets = np.array([[0, 0, 0, 0], [0, 1, 0, 1]], np.uint8)
+    feature, threshold = np.array([[1, 0, 2]], np.int32), np.array([[-2, 1, 1]], np.int32)
+    model.trees_ = FlatTrees(2, feature, threshold, left_sets)
+    model.leaf_statistics_ = np.array([[[5, -1], [0, 7], [1, 1], [2, 2]]])
+    assert list(draw(model, 0, 3)) == [
+        "ward in {B, undeclared}",
+        "|   age < 50",
+        "|   |   -> noisy counts died: 5, home: -1",
+        "|   age >= 50, missing or undeclared",
+        "|   |   -> noisy counts died: 0, home: 7",
+        "ward in {A, missing}",
+        "|   pain is not missing or undeclared",
+        "|   |   -> noisy counts died: 1, home: 1",
+        "|   pain is missing or undeclared",
+        "|   |   -> noisy counts died: 2, home: 2",
+    ]
+
+
+def test_a_hostile_name_cannot_steer_the_terminal(cli, visits):
+    evil = {"\x1b[2J\ud800[red]age": SCHEMA["age"], **SCHEMA}
+    (visits / "evil.json").write_text(json.dumps(evil))
+    shown = cli("schema check evil.json").stdout
+    assert "\x1b" not in shown
+    assert clean("\x1b[2J") in shown
+    assert "[red]age" in shown
+
+
+# --- the command itself -------------------------------------------------------------------------------------
+
+
+def test_help_is_light_and_complete():
+    heavy = ["numba", "pandas", "sklearn", "pyarrow", "scipy"]
+    code = f"""
+import sys
+from dpforest.cli import main
+main(["fit", "--help"], standalone_mode=False)
+print([m for m in {heavy} if m in sys.modules])"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[-1] == "[]"
+    for name, command in main.commands.items():
+        assert command.help, name
+        for option in command.params:
+            assert option.param_type_name == "argument" or option.help, f"{name} {option.name}"
+
+
+def test_shells_can_complete():
+    for shell in ("bash", "zsh", "fish"):
+        environment = {**os.environ, "_DPFOREST_COMPLETE": f"{shell}_source"}
+        program = Path(sys.executable).with_name("dpforest")
+        script = subprocess.run(
+            [program], env=environment, capture_output=True, text=True, check=False
+        ).stdout
+        if shell == "bash" and not script:
+            continue  # click wants bash 4.4
+        assert "_dpforest_completion" in script
+
+
+def test_the_help_page_is_up_to_date():
+    import runpy
+
+    writer = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "how-to" / "write_command_help.py"))
+    text = writer["PAGE"].read_text(encoding="utf-8")
+    assert text == writer["page"](text), "run: python docs/how-to/write_command_help.py"
