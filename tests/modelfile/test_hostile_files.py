@@ -104,6 +104,15 @@ def test_a_category_set_cannot_cut_a_number(envelope, tmp_path):
         dpforest.load(write(tmp_path / "model.json", forged))
 
 
+def test_costs_that_take_for_ever_to_add_are_refused(envelope, tmp_path):
+    """The exact sum of these would have a denominator of four million digits."""
+    forged = copy.deepcopy(envelope)
+    look = forged["body"]["ledger"]["looks"][0]
+    forged["body"]["ledger"]["looks"] = [{**look, "cost": f"1/{10**990 + number}"} for number in range(4000)]
+    with pytest.raises(ModelFileError, match="common denominator"):
+        dpforest.load(write(tmp_path / "model.json", forged))
+
+
 def test_damage_is_found_by_the_checksum(envelope, tmp_path):
     path = tmp_path / "model.json"
     changed = copy.deepcopy(envelope)
