@@ -40,7 +40,8 @@ ODD_VALUES = [
     "__import__('os').system('touch hacked')", "builtins.eval", "../../etc/passwd", "\x00", "\ud800",
     "\u202e", "A" * 10_000, [], [[]], {}, [0], [2**40, 2**40], [1, -1], {"hex": "inf"}, {"hex": "nan"},
     {"hex": 1}, {"hex": "0x1.fffffffffffffp+1023"}, {"hex": "0x1.0p+9999"},
-    {"hex": "0x0.0000000000001p-1022"}, {"hex": "0x1.0p+0", "b": 1}, {"__reduce__": "os.system"}, {"type": "numeric", "min": 0, "max": 1},
+    {"hex": "0x0.0000000000001p-1022"}, {"hex": "0x1.0p+0", "b": 1}, {"__reduce__": "os.system"},
+    {"type": "numeric", "min": 0, "max": 1}, {"type": "sum", "of": ["age", "pain"]},
     {"type": "categorical", "categories": ["a"] * 2}, {"type": "ordinal", "levels": list(range(3000))},
     {"type": "numeric", "min": 0, "max": 1, "bins": 65536},
 ]  # fmt: skip

@@ -22,6 +22,16 @@ MAY_IMPORT = {
     "curator": {"backends", "mechanisms", "privacy", "schema", "structure"},
     "inspection": {"trees"},
     "trees": {"curator", "schema", "structure"},
+    "audit": {
+        "curator",
+        "forests",
+        "mechanisms",
+        "privacy",
+        "published",
+        "schema",
+        "structure",
+        "trees",
+    },
     "cli": {"audit", "forests", "modelfile", "privacy", "schema", "structure"},
     "forests": {
         "curator",

@@ -8,10 +8,12 @@ import pytest
 
 import dpforest
 from dpforest import mechanisms
-from dpforest.audit import audit, audit_exact, audit_ledger, audit_one_run
-from dpforest.curator import Curator, payment
-from dpforest.mechanisms import Rate, quantile_log_pmf
+from dpforest.audit import audit, audit_exact, audit_ledger, audit_one_run, presets
+from dpforest.curator import Curator, PrivateTable, payment
+from dpforest.mechanisms import RandomWords, Rate, quantile_log_pmf
+from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Numeric, Schema
+from dpforest.structure import FlatTrees
 
 TWO = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home"]))
 THREE = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home", "moved"]))
@@ -25,7 +27,6 @@ def found(subject, pair, runs=2000, **options):
 
 ONE_LEAF = dpforest.RandomDecisionTreesClassifier(1, schema=TWO, max_depth=0, epsilon=1.0)
 TWO_TREES = dpforest.RandomDecisionTreesClassifier(2, schema=TWO, max_depth=1, epsilon=1.0)
-SCATTERED = dpforest.DiPriMeForestClassifier(2, schema=TWO, max_depth=0, epsilon=3.0)
 LABELS = dpforest.TransductivePartitioningEnsembleClassifier(1, 1, schema=THREE, max_depth=0, epsilon=1.0)
 DEEP = dpforest.RandomDecisionTreesClassifier(
     1, epsilon=1.0, bounds=([0] * 9, [1] * 9), classes=[0, 1], max_depth=12
@@ -37,7 +38,6 @@ DEEP = dpforest.RandomDecisionTreesClassifier(
     [
         (ONE_LEAF, "one row alone"),
         (TWO_TREES, "identical and one odd"),
-        (SCATTERED, "identical and one odd"),
         (LABELS, "identical and one odd"),
     ],
 )
@@ -100,14 +100,26 @@ def test_sensitivity_off_by_one_in_a_score(monkeypatch):
     assert audit_exact(median, range(4), 4, claim=1.0).loss > 1.5
 
 
+def two_leaves(X, y, random_state):
+    """Rows scattered over two trees without splits, at epsilon 2."""
+    plan = BudgetPlan.divide(2, 0, {"leaves": 1})
+    with Curator(PrivateTable(X, y, TWO), plan, RandomWords.seeded(random_state)) as curator:
+        curator.scatter_rows(2)
+        return curator.leaf_histograms("leaves", FlatTrees.unsplit(2, 0))
+
+
 def test_groups_of_equal_size(monkeypatch):
+    """An added row moves others to the other tree; only several counts together show it."""
+    pair = next(pair for pair in presets(TWO) if pair.name == "identical and one odd")
+    assert not found(two_leaves, pair, runs=8000, claim=2.0).violation
+
     def scatter_equally(curator, n_trees):
         order = np.argsort(curator._assignment.uniform_below(2**30, curator._rows.n_rows))
         curator._rows.assign((order % n_trees).astype(np.uint16))
         curator._scattered = True
 
     monkeypatch.setattr(Curator, "scatter_rows", scatter_equally)
-    assert found(SCATTERED, "identical and one odd").violation
+    assert found(two_leaves, pair, runs=8000, claim=2.0).violation
 
 
 def test_one_seed_for_all_trees(monkeypatch):
@@ -143,7 +155,7 @@ def test_bounds_from_the_data():
     careless = dpforest.DiPriMeForestClassifier(
         1, classes=["died", "home"], on_leak="warn", max_depth=1, epsilon=1.0
     )
-    result = found(careless, "boundary value", runs=400, schema=TWO)
+    result = found(careless, "beyond the domain", runs=400, schema=TWO)
     assert result.violation
     assert "bound" in result.event
 

@@ -3,7 +3,7 @@
 `statistical` calls `find_outcome` with the runs of the search phase and `loss_lower_bound` with the counts of
 the test phase. An outcome is a threshold on one observed number, or on a score learned from all of them: the
 optimal test between two distributions thresholds their likelihood ratio, and a learned score comes near it
-where many numbers each tell a little (Bichsel et al. 2021, DP-Sniper).
+(Bichsel et al. 2021, DP-Sniper).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,19 @@ LEVELS = np.concatenate([[0.002, 0.005, 0.01, 0.02], np.linspace(0.04, 0.96, 24)
 SCORE_BINS = 8
 
 
+class Score(Protocol):
+    """A number learned from all observed ones, large where the first table is likelier."""
+
+    def __call__(self, observations: Numbers) -> Numbers:
+        """Score each run."""
+
+    def weights(self) -> Numbers:
+        """How much each observed number counts."""
+
+
 @dataclass(frozen=True)
-class Score:
-    """A sum over observed numbers of a step function of each, learned to tell two tables apart.
+class SumScore:
+    """A sum over observed numbers of a step function of each: for many that each tell a little.
 
     Parameters
     ----------
@@ -40,21 +50,20 @@ class Score:
     heights: tuple[Numbers, ...]
 
     @classmethod
-    def learn(cls, first: Numbers, second: Numbers) -> Score:
+    def learn(cls, first: Numbers, second: Numbers) -> SumScore:
         """Fit the log-odds of the first table against the second, one step per bin of every number."""
         from sklearn.linear_model import LogisticRegression
 
-        both = np.concatenate([first, second])
+        both, labels = _labelled(first, second)
         edges = tuple(_bin_edges(column) for column in both.T)
         heights = []
         for edge, a, b in zip(edges, first.T, second.T, strict=True):
             counts = [np.bincount(np.searchsorted(edge, x, "right"), minlength=len(edge) + 1) for x in (a, b)]
             # one pseudo-observation per bin, so that rare bins say little
             heights.append(np.log((counts[0] + 1) / (counts[1] + 1)))
-        plain = cls(edges, tuple(heights))
-        labels = np.repeat([1, 0], [len(first), len(second)])
         # numbers repeat each other (a count, its sum, its prediction); weights keep them from adding up twice
-        fit = LogisticRegression(C=0.1, max_iter=200).fit(plain.parts(both), labels)
+        parts = cls(edges, tuple(heights)).parts(both)
+        fit = LogisticRegression(C=0.1, max_iter=200).fit(parts, labels)
         return cls(edges, tuple(w * h for w, h in zip(fit.coef_[0], heights, strict=True)))
 
     def parts(self, observations: Numbers) -> Numbers:
@@ -63,14 +72,41 @@ class Score:
         return np.stack([height[np.searchsorted(edge, x, "right")] for edge, height, x in columns], axis=1)
 
     def __call__(self, observations: Numbers) -> Numbers:
-        """Score of each run."""
+        """Score each run."""
         return np.asarray(self.parts(observations).sum(axis=1))
 
-    def main_numbers(self, names: Sequence[str], how_many: int = 3) -> str:
-        """Names of the numbers that move the score most."""
-        reach = [float(np.ptp(height)) for height in self.heights]
-        first = np.argsort(reach)[::-1][:how_many]
-        return ", ".join(names[i] for i in first if reach[i] > 0)
+    def weights(self) -> Numbers:
+        """Return how far each number can move the score."""
+        return np.array([np.ptp(height) for height in self.heights])
+
+
+@dataclass(frozen=True)
+class TreeScore:
+    """A small decision tree: for a few numbers that tell much only together.
+
+    Parameters
+    ----------
+    tree : DecisionTreeClassifier
+        Fitted, the first table being class 1.
+    """
+
+    tree: Any
+
+    @classmethod
+    def learn(cls, first: Numbers, second: Numbers) -> TreeScore:
+        """Grow the tree, with leaves of some runs each."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=20, random_state=0)
+        return cls(tree.fit(*_labelled(first, second)))
+
+    def __call__(self, observations: Numbers) -> Numbers:
+        """Return the share of the first table in the leaf of each run."""
+        return np.asarray(self.tree.predict_proba(observations)[:, 1])
+
+    def weights(self) -> Numbers:
+        """Return how much each number adds to the purity of the leaves."""
+        return np.asarray(self.tree.feature_importances_)
 
 
 @dataclass(frozen=True)
@@ -177,9 +213,10 @@ def find_outcome(
         (i, names[i], choose[0][:, i], choose[1][:, i]) for i in range(len(names))
     ]
     if len(names) > 1:
-        score = Score.learn(*learn)
-        name = f"a learned score (mostly {score.main_numbers(names)})"
-        candidates.append((score, name, score(choose[0]), score(choose[1])))
+        for score in (SumScore.learn(*learn), TreeScore.learn(*learn)):
+            main = np.argsort(-score.weights(), kind="stable")[:3]
+            name = f"a learned score (mostly of {'; '.join(names[i] for i in main)})"
+            candidates.append((score, name, score(choose[0]), score(choose[1])))
     best, promise = Outcome(0, ">=", math.inf, True, names[0]), -math.inf
     for of, name, a, b in candidates:
         for relation, values, rate_a, rate_b in _cuts(a, b):
@@ -215,6 +252,10 @@ def _wilson(p: Numbers, n: int, z: float) -> Numbers:
     centre = p + z * z / (2 * n)
     spread = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return np.asarray((centre + spread) / (1 + z * z / n))
+
+
+def _labelled(first: Numbers, second: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
+    return np.concatenate([first, second]), np.repeat([1, 0], [len(first), len(second)])
 
 
 def _bin_edges(column: Numbers) -> Numbers:

@@ -2,8 +2,8 @@
 
 `make audit` runs the statistical auditor over this list. New estimators join it by themselves with their
 defaults; their options are added to `OPTIONS`. All are small: one level, a coarse grid, and one tree, or two
-where the division of rows among trees is in question. Fits then take milliseconds, and one row matters as much
-as it ever can.
+where the division of rows among trees is in question. Fits then take milliseconds, and one row matters as
+much as it ever can.
 """
 
 from __future__ import annotations

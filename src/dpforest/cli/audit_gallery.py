@@ -1,4 +1,4 @@
-"""`dpforest audit gallery`: what published forests promise, what they lose, and what the repaired ones lose."""
+"""`dpforest audit gallery`: what published forests promise, what they lose, what the repaired ones lose."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpforest.cli.answers import AnsweringCommand, answer, heading, table
+from dpforest.cli.promises import ledger_table, plan_table
 from dpforest.cli.schema import FILE
 
 if TYPE_CHECKING:
@@ -51,9 +52,9 @@ def inspect(model: Path, tree: int | None, depth: int) -> None:
         heading(f"{type(loaded).__name__}, {trees.n_trees} tree(s) of {trees.n_leaves} leaves"),
         f"Guarantee: {loaded.guarantee_}",
         heading("Plan"),
-        str(loaded.ledger_.plan),
+        plan_table(loaded.ledger_.plan),
         heading("Ledger: every look at private rows"),
-        str(loaded.ledger_),
+        ledger_table(loaded.ledger_),
         heading(f"Columns; the target is {loaded.schema_.target!r}"),
         table(
             ["column", "declared", "splits"],

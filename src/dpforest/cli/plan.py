@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpforest.cli.answers import AnsweringCommand, answer, heading, table, working
+from dpforest.cli.answers import AnsweringCommand, answer, heading, working
 from dpforest.cli.models import make_estimator, model_options
+from dpforest.cli.promises import ledger_table, plan_table
 from dpforest.cli.schema import load_schema
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ def plan(schema_file: Path, target: str | None, rows: int, **options: Any) -> No
     intended = model.privacy_plan()
     with working("Rehearsing the fit on made-up rows"):
         model.fit(*_made_up_rows(schema, rows))
-    looks = list(model.ledger_)
     trees = model.trees_
     shape = {"trees": trees.n_trees, "depth": trees.depth, "leaves_per_tree": trees.n_leaves}
-    per_leaf = rows / (trees.n_trees * trees.n_leaves)
+    copies = model.ledger_.events[-1].parameters["trees_per_row"]
+    per_leaf = rows * int(str(copies)) / (trees.n_trees * trees.n_leaves)
     about = f"{rows} rows" if rows else "no rows; --rows tells more"
     answer(
         {
@@ -46,28 +47,20 @@ def plan(schema_file: Path, target: str | None, rows: int, **options: Any) -> No
             "plan": intended.to_dict(),
             "pools": intended.to_dicts(),
             "guarantee": intended.guarantee.to_dict(),
-            "rehearsal": {"rows": rows, **shape, "looks": [_look(look) for look in looks]},
+            "rehearsal": {"rows": rows, **shape, "looks": [_look(look) for look in model.ledger_]},
         },
         heading(f"What {type(model).__name__} will spend"),
-        str(intended),
-        heading(f"Noise, from a rehearsal on {about}"),
-        table(
-            ["look", "mechanism", "noise"], [[look.purpose, look.mechanism, _noise(look)] for look in looks]
-        ),
+        plan_table(intended),
+        f"In all {intended.guarantee}.",
+        heading(f"Every look and its noise, from a rehearsal on {about}"),
+        ledger_table(model.ledger_),
         f"{shape['trees']} tree(s) of depth {shape['depth']}, {shape['leaves_per_tree']} leaves each"
-        + (f", {per_leaf:.3g} rows per leaf if every row is in one tree" if rows else ""),
+        + (f", {per_leaf:.3g} rows per leaf on average." if rows else "."),
     )
 
 
 def _look(look: Event) -> dict[str, Any]:
     return {"purpose": look.purpose, "mechanism": look.mechanism, "parameters": dict(look.parameters)}
-
-
-def _noise(look: Event) -> str:
-    sd, epsilon = look.parameters.get("noise_sd"), look.parameters.get("epsilon")
-    if isinstance(sd, float):
-        return f"standard deviation {sd:.3g}"
-    return f"epsilon {epsilon:.3g} per choice" if isinstance(epsilon, float) else ""
 
 
 def _made_up_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:

@@ -38,7 +38,9 @@ def label_votes(labels: NDArray[np.int64], n_classes: int) -> NDArray[np.float64
     array([[[0., 1.],
             [1., 0.]]])
     """
-    return np.eye(n_classes)[labels]
+    votes = np.zeros((*labels.shape, n_classes))
+    np.put_along_axis(votes, labels[..., None], 1.0, axis=-1)
+    return votes
 
 
 def class_shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -90,7 +90,8 @@ def _noisy_empty_leaves(n_draws: int) -> FloatArray:
     domain = Domain(np.zeros(1), np.ones(1), np.zeros(1, int), n_classes=2)
     tree = random_tree(domain, math.ceil(math.log2(n_draws)), rng)
     nobody = Labelled(np.empty((0, 1)), np.empty(0, dtype=np.int64))
-    return distribute_labels(tree, nobody, domain, 1.0, rng).values[tree.leaves, 0][:n_draws]
+    counts: FloatArray = distribute_labels(tree, nobody, domain, 1.0, rng).values[tree.leaves, 0]
+    return counts[:n_draws]
 
 
 def _published_noise(n_draws: int) -> Measured:

@@ -1,0 +1,41 @@
+"""Plans and ledgers as tables that fit a terminal; ``plan`` and ``inspect`` show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dpforest.cli.answers import table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dpforest.privacy import BudgetPlan, Ledger
+
+
+def plan_table(plan: BudgetPlan) -> Table:
+    """Lay out the pools of a plan."""
+    symbol = plan.symbol
+    rows = [
+        [
+            pool.name,
+            pool.purpose,
+            pool.rows,
+            f"{float(pool.share):.4g}",
+            f"{float(plan.amount(pool.name)):.4g}",
+        ]
+        for pool in plan.pools
+    ]
+    return table(["pool", "purpose", "rows", "share", symbol], rows, frozenset({"share", symbol}))
+
+
+def ledger_table(ledger: Ledger) -> Table:
+    """Lay out the looks of a ledger, with their costs and noise."""
+    symbol = ledger.plan.symbol
+    rows = []
+    for look in ledger:
+        sd, epsilon = look.parameters.get("noise_sd"), look.parameters.get("epsilon")
+        noise = f"sd {sd:.3g}" if isinstance(sd, float) else ""
+        if isinstance(epsilon, float):
+            noise = f"epsilon {epsilon:.3g}"
+        rows.append([look.purpose, look.mechanism, look.rows, noise, f"{float(look.cost):.4g}"])
+    return table(["look", "mechanism", "rows", "noise", symbol], rows, frozenset({symbol}))
