@@ -21,6 +21,9 @@ lint: .venv/.installed  ## style, imports, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+audit: .venv/.installed  ## measure what every estimator leaks; under 20 minutes on 2 cores (make audit QUICK=1: 2)
+	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
+
 bench: .venv/.installed  ## speed against scikit-learn in the same run (make bench TARGET=speed)
 	$(BIN)/python -m benchmarks.$(or $(TARGET),speed)
 

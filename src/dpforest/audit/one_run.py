@@ -150,7 +150,7 @@ def refuted_epsilon(right: int, guesses: int, canaries: int, alpha: float, delta
     Examples
     --------
     >>> round(refuted_epsilon(900, 1000, 1000, alpha=0.05), 2)
-    2.03
+    2.02
     """
     low, high = 0.0, 50.0
     if p_value_of(right, guesses, canaries, low, delta) > alpha:

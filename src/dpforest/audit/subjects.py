@@ -20,11 +20,12 @@ FEATURES: dict[str, Feature] = {"age": Numeric(0, 8, bins=4), "ward": Nominal(["
 CLASSIFY, REGRESS = Schema(FEATURES, Classes(["died", "home"])), Schema(FEATURES, Range(0, 1))
 THREE_CLASSES = Schema(FEATURES, Classes(["died", "home", "moved"]))
 
-# promises that every estimator can be asked for
+# what every estimator can be asked for; without splits the leaves get the whole budget, and flaws show most
 PROMISES: dict[str, dict[str, Any]] = {
-    "delta": {"delta": 1e-6},
-    "replace one": {"neighboring": "replace_one"},
-    "two rows per person": {"max_rows_per_person": 2},
+    "leaves alone": {"max_depth": 0},
+    "leaves alone, delta": {"max_depth": 0, "delta": 1e-6},
+    "leaves alone, replace one": {"max_depth": 0, "neighboring": "replace_one"},
+    "leaves alone, two rows per person": {"max_depth": 0, "max_rows_per_person": 2},
 }
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
@@ -93,7 +94,10 @@ def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
         if "n_second" in estimator().get_params():
             small["n_second"] = 1
         found[name] = estimator(**small)
-        for option, changes in (PROMISES | OPTIONS.get(name, {})).items():
+        options = PROMISES | OPTIONS.get(name, {})
+        if "split_share" in estimator().get_params():
+            options |= {"mostly splits": {"split_share": 0.9}}
+        for option, changes in options.items():
             subject = estimator(**(small | changes))
             if not ("neighboring" in changes and _protects_labels_only(subject)):
                 found[f"{name}, {option}"] = subject

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-RUNS, QUICK_RUNS = 8000, 600
+RUNS, QUICK_RUNS = 6000, 500
 
 
 @click.command()
@@ -54,14 +54,17 @@ def run(
     out = console()
     per_subject = runs or (QUICK_RUNS if quick else RUNS)
     out.print(f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done.")
-    report = audit_every(
-        chosen,
-        runs=per_subject,
-        confidence=1 - alpha,
-        n_jobs=jobs,
-        random_state=seed,
-        on_result=lambda result: out.print(line(result), soft_wrap=True),
-    )
+    try:
+        report = audit_every(
+            chosen,
+            runs=per_subject,
+            confidence=1 - alpha,
+            n_jobs=jobs,
+            random_state=seed,
+            on_result=lambda result: out.print(line(result), soft_wrap=True),
+        )
+    except ValueError as error:  # no domain, no claim, too few runs
+        raise click.UsageError(str(error)) from error
     if json_path is not None:
         json_path.write_text(json.dumps(report.to_dicts(), indent=2) + "\n")
     for result in report.violations:

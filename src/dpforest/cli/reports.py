@@ -50,4 +50,5 @@ def line(result: AuditResult) -> Text:
     """Write one result on one line, for results that come in slowly."""
     name = result.name if len(result.name) <= 75 else f"{result.name[:74]}…"
     text = Text(f"{name:<76} claimed {result.claim:<5.3g} found >= {result.loss:<6.3g} ")
-    return text.append(result.verdict, style="bold red" if result.violation else "")
+    text.append(result.verdict, style="bold red" if result.violation else "")
+    return text.append(f" ({result.note})" if result.note else "")
