@@ -41,7 +41,7 @@ def own_model(tmp_path, monkeypatch):
 
 
 def test_own_model_is_audited_by_its_address(own_model, tmp_path):
-    result = run("run", "own_model:kept", "--runs", 400, "--jobs", 1, "--seed", 0, "--json", "out.json")
+    result = run("run", "own_model:kept", "--runs", 400, "--jobs", 1, "--seed", 0, "--out", "out.json")
     assert result.exit_code == 0, result.output
     assert "no violation found at this confidence" in result.output
     assert json.loads((tmp_path / "out.json").read_text())[0]["name"] == "own_model:kept"

@@ -24,9 +24,7 @@ RUNS, QUICK_RUNS = 6000, 500
 @click.option(
     "--alpha", type=float, default=1e-6, show_default=True, help="Chance of a false alarm, per subject."
 )
-@click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), help="Also write the results to a file."
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the results to a JSON file.")
 @click.option("--list", "show_list", is_flag=True, help="Show the names of all subjects and stop.")
 def run(
     subjects: tuple[str, ...],
@@ -35,7 +33,7 @@ def run(
     jobs: int,
     seed: int | None,
     alpha: float,
-    json_path: Path | None,
+    out: Path | None,
     show_list: bool,
 ) -> None:
     """Run the statistical auditor.
@@ -51,9 +49,9 @@ def run(
     if show_list:
         click.echo("\n".join(chosen))
         return
-    out = console()
+    screen = console()
     per_subject = runs or (QUICK_RUNS if quick else RUNS)
-    out.print(f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done.")
+    screen.print(f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done.")
     try:
         report = audit_every(
             chosen,
@@ -61,16 +59,16 @@ def run(
             confidence=1 - alpha,
             n_jobs=jobs,
             random_state=seed,
-            on_result=lambda result: out.print(line(result), soft_wrap=True),
+            on_result=lambda result: screen.print(line(result), soft_wrap=True),
         )
     except ValueError as error:  # no domain, no claim, too few runs
         raise click.UsageError(str(error)) from error
-    if json_path is not None:
-        json_path.write_text(json.dumps(report.to_dicts(), indent=2) + "\n")
+    if out is not None:
+        out.write_text(json.dumps(report.to_dicts(), indent=2) + "\n")
     for result in report.violations:
-        out.print(f"\n{result}", soft_wrap=True)
+        screen.print(f"\n{result}", soft_wrap=True)
     stopped = ", interrupted" if report.interrupted else ""
-    out.print(f"violations found: {len(report.violations)} of {len(report)}{stopped}")
+    screen.print(f"violations found: {len(report.violations)} of {len(report)}{stopped}")
     if report.violations or report.interrupted:
         sys.exit(1 if report.violations else 130)
 

@@ -1,0 +1,31 @@
+"""The quick part of `make audit`: no estimator, under no option, leaks so much that a few fits show it.
+
+A fair estimator is accused with probability at most 1e-6 per case. Flaws that this finds: raw values in a
+released object, noise forgotten. Smaller ones need `make audit`; see docs/explanation/auditing.md for power.
+"""
+
+import pytest
+
+from dpforest.audit import audit, every_estimator
+from dpforest.forests import RandomDecisionTreesClassifier
+
+RUNS, PAIR = 520, "identical and one odd"  # one pair that shows much, instead of all of them
+SUBJECTS = every_estimator()
+
+
+class KeepsRowCount(RandomDecisionTreesClassifier):
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.n_rows_ = len(X)
+        return self
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_few_fits_find_no_violation(name):
+    result = audit(SUBJECTS[name], PAIR, runs=RUNS, confidence=1 - 1e-6, name=name, random_state=0)
+    assert not result.violation, str(result)
+
+
+def test_a_kept_row_count_is_found_with_so_few_fits():
+    planted = KeepsRowCount(1, epsilon=2.0, max_depth=0, bounds=(0, 1), classes=[0, 1])
+    assert audit(planted, PAIR, runs=RUNS, confidence=1 - 1e-6, random_state=0).violation
