@@ -1,11 +1,13 @@
 """Exact noise and selection: pure functions of integers, a rational rate and random words.
 
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
-Gaussian noise to counts, `selection` draws from finite public lists, `splits` draws thresholds and category
-subsets of tree nodes. Each mechanism has a `..._log_pmf` for tests and audits. No privacy is charged here:
-the caller records epsilon before it calls. numba is imported at the first draw.
+Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
+public lists, `splits` draws thresholds and category subsets of tree nodes. Each mechanism has a
+`..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it calls.
+numba is imported at the first draw.
 """
 
+from dpforest.mechanisms.block_norm import block_norm, block_norm_log_pmf, block_norm_variance
 from dpforest.mechanisms.noise import (
     discrete_gaussian,
     discrete_gaussian_log_pmf,
@@ -38,6 +40,9 @@ __all__ = [
     "Rate",
     "balanced_subset",
     "balanced_subset_log_pmf",
+    "block_norm",
+    "block_norm_log_pmf",
+    "block_norm_variance",
     "discrete_gaussian",
     "discrete_gaussian_log_pmf",
     "discrete_gaussian_parameter",
