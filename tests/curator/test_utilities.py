@@ -1,5 +1,7 @@
 """Every utility moves by at most its declared range W, exactly, when one record is added."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,15 @@ from hypothesis import strategies as st
 
 from dpforest.backends import MemoryBackend
 from dpforest.curator import Centres, Subsets, Utility
-from dpforest.curator.utilities import CENTRED_UNIT, GINI_UNIT, SHARE_UNIT, Candidates
+from dpforest.curator.utilities import (
+    CENTRED_UNIT,
+    ENTROPY_ROWS,
+    ENTROPY_UNIT,
+    GINI_UNIT,
+    SHARE_UNIT,
+    Candidates,
+    summed_logarithms,
+)
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Range, Schema
 from dpforest.structure import FlatTrees
@@ -22,7 +32,7 @@ IS_CUT = CANDIDATES.base_measure()[0] > 0
 
 
 NUMBERS = (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET)
-MONOTONE = (Utility.MAX_OPERATOR, Utility.GINI, Utility.SQUARED_ERROR)
+MONOTONE = (Utility.MAX_OPERATOR, Utility.GINI, Utility.SQUARED_ERROR, Utility.INFORMATION_GAIN)
 SHARES = np.array([[0.5, 0.3, 0.2]])
 NO_CENTRE = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
 CENTRES = {
@@ -56,6 +66,10 @@ def plain_scores(records, utility):
             return -max(ys.count(k) for k in range(3))
         if utility is Utility.GINI:
             return GINI_UNIT * (len(ys) - sum(ys.count(k) ** 2 for k in range(3)) / len(ys))
+        if utility is Utility.INFORMATION_GAIN:
+            steps = [ENTROPY_UNIT * ((m + 1) * math.log(m + 1) - m * math.log(max(m, 1))) for m in range(99)]
+            whole = [math.floor(step) for step in steps]
+            return sum(whole[: len(ys)]) - sum(sum(whole[: ys.count(k)]) for k in range(3))
         levels = np.array(ys) * 4.0  # y / 2 on a scale of 8 levels
         if utility is Utility.CENTRED:
             shares = CENTRES[utility].centre[0] / SHARE_UNIT
@@ -119,8 +133,49 @@ def test_the_range_is_not_wasteful(utility):
     elif utility is Utility.MAX_OPERATOR:
         change = scores([*before, (0.6, "a", 2)], utility) - scores(before, utility)
         assert change.max() - change.min() == 1
+    elif utility is Utility.INFORMATION_GAIN:  # needs as many rows as the table has
+        change = entropy_scores(ENTROPY_ROWS, 1) - entropy_scores(ENTROPY_ROWS, 0)
+        assert abs(change).max() == utility.range_for(TARGET)
     else:
         assert abs(change).max() >= 0.9 * utility.range_for(TARGET)
+
+
+def entropy_scores(*rows_of_class):
+    """Scores of the cuts when all rows of the classes lie in the leftmost cell."""
+    table = np.zeros((1, 2, 6, 3), np.int64)
+    table[0, :, 0, : len(rows_of_class)] = rows_of_class
+    return CANDIDATES.scores(Utility.INFORMATION_GAIN, 1, slice(0, 1), table)[0][IS_CUT]
+
+
+@pytest.mark.parametrize("n", [ENTROPY_ROWS - 1, ENTROPY_ROWS, ENTROPY_ROWS + 5, 10**9])
+def test_information_gain_keeps_its_range_beyond_the_table(n):
+    """Entropy itself goes on growing: a billion rows would move it by 1.8 times W."""
+    widest = Utility.INFORMATION_GAIN.range_for(CLASSES)
+    for before, after in [((n, 0), (n, 1)), ((n, 1), (n, 2)), ((n, n), (n + 1, n)), ((n, 0), (n + 1, 0))]:
+        change = entropy_scores(*after) - entropy_scores(*before)
+        assert (change <= 0).all()
+        assert change.min() >= -widest
+    assert (np.log(1e9) + 1) * ENTROPY_UNIT > 1.7 * widest
+
+
+def test_information_gain_is_that_of_the_textbook():
+    counts = np.array([[400, 100], [50, 450]])
+
+    def entropy(rows):
+        shares = rows / rows.sum()
+        return -(shares * np.log(shares)).sum()
+
+    table = np.zeros((1, 2, 6, 3), np.int64)
+    table[0, 0, 0, :2], table[0, 0, 3, :2] = counts
+    score = CANDIDATES.scores(Utility.INFORMATION_GAIN, 1, slice(0, 1), table)[0][0]
+    expected = -sum(child.sum() * entropy(child) for child in counts)
+    assert score / ENTROPY_UNIT == pytest.approx(expected, rel=0.002)
+
+
+def test_the_steps_of_the_summed_logarithms_never_fall():
+    steps = np.diff(summed_logarithms())
+    assert (np.diff(steps) >= 0).all()
+    assert steps[0] == 0
 
 
 def test_coarse_units_keep_the_range_of_squared_errors():

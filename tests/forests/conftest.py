@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import dpforest
+from dpforest import baselines
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 
 FEATURES = {"age": Numeric(0, 100), "ward": Nominal(["a", "b", "c"]), "crp": Numeric(0, 1)}
@@ -35,6 +36,20 @@ MODELS = {
     "SSPE-2": dpforest.SemiSupervisedPartitioningEnsembleClassifier(schema=CLASSIFY, feature_privacy=False),
     "PTE": dpforest.TransductivePartitioningEnsembleClassifier(schema=CLASSIFY),
 }
+# The systems that the papers compare with; every test that takes a model runs over them too.
+BASELINES = {
+    "FS": baselines.FriedmanSchusterTreeClassifier(schema=CLASSIFY),
+    "Patil and Singh": baselines.PatilSinghForestClassifier(schema=CLASSIFY),
+    "Patil and Singh regression": baselines.PatilSinghForestRegressor(schema=REGRESS),
+    "Fletcher and Islam 2015": baselines.FletcherIslamForestClassifier(schema=CLASSIFY),
+    "RGV": baselines.RanaForestClassifier(5, schema=CLASSIFY),
+    "MaxTree": baselines.MaxTreeClassifier(schema=CLASSIFY),
+    "Xin": baselines.XinForestClassifier(schema=CLASSIFY),
+    "JPW": baselines.JPWForestClassifier(schema=CLASSIFY),
+    "SSRDT": baselines.SemiSupervisedRDTClassifier(schema=CLASSIFY, max_depth=8),
+    "TOP": baselines.TransductiveOutputPerturbationClassifier(schema=CLASSIFY),
+}
+MODELS |= BASELINES
 
 
 def patients_table(n_rows=3000):

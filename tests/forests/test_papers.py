@@ -14,7 +14,7 @@ from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.random_forest import binary_depth
 from dpforest.privacy import BudgetAccountant, BudgetExceededError, PrivacyLeakWarning
 from dpforest.schema import Nominal, Numeric, Schema
-from tests.forests.conftest import MODELS, fit, is_classifier
+from tests.forests.conftest import BASELINES, MODELS, fit, is_classifier
 
 DECLARED = {"bounds": (0, 1), "classes": [0, 1]}
 X = np.random.default_rng(0).random((600, 4))
@@ -120,7 +120,7 @@ def test_transduction_answers_for_the_unlabelled_rows():
 
 # --- as published ----------------------------------------------------------------------------------------
 
-NO_OWN_FORM = ("guided", "guided regression", "random forest, exponential", "SSPE-1, persons in both")
+NO_OWN_FORM = ("guided", "guided regression", "random forest, exponential", "SSPE-1, persons in both", "FS")
 PUBLISHED = [name for name in MODELS if name not in NO_OWN_FORM]
 
 
@@ -193,7 +193,7 @@ def test_without_noise_they_come_near_extra_trees(model):
 
 # --- bad input -------------------------------------------------------------------------------------------
 
-SEMI = ["SSPE-1", "SSPE-2", "PTE"]
+SEMI = ["SSPE-1", "SSPE-2", "PTE", "SSRDT", "TOP"]
 
 
 @pytest.mark.parametrize("name", SEMI)
@@ -227,6 +227,7 @@ def test_thirty_classes():
         "SPE",
         "SSPE-2",
         "PTE",
+        *(name for name, model in BASELINES.items() if is_classifier(model)),
     ):
         model = clone(MODELS[name]).set_params(schema=None, bounds=(0, 1), classes=range(30))
         assert model.fit(X, y).predict_proba(X).shape == (600, 30)

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpforest import DiPriMeForestClassifier
 from dpforest.privacy import BudgetAccountant, BudgetExceededError
-from tests.forests.conftest import MODELS
+from tests.forests.conftest import BASELINES, MODELS
 
 # The checks fit without declaring anything, hence on_leak="warn"; the budget is large enough to learn by.
 CHECKED = [
@@ -18,6 +18,7 @@ CHECKED = [
     if name in ("guided", "guided regression")
     or name in ("DiPriMe", "DiPriMeExp", "DiPriMeFlip", "DiPriMe regression", "random forest")
     or name in ("random trees", "random trees regression", "SPE", "SPE regression", "SSPE-1", "SSPE-2", "PTE")
+    or name in BASELINES
 ]
 _MINUS_ONE = (
     "-1 means unlabelled, as in scikit-learn's semi-supervised module, but the check uses it as a class"
@@ -26,6 +27,8 @@ EXPECTED_FAILURES = {
     estimator: {"check_classifiers_classes": _MINUS_ONE}
     for estimator in (
         "SemiSupervisedPartitioningEnsembleClassifier",
+        "SemiSupervisedRDTClassifier",
+        "TransductiveOutputPerturbationClassifier",
         "TransductivePartitioningEnsembleClassifier",
     )
 }

@@ -115,3 +115,37 @@ def cell_moments(
                     table[at, slot, cell, 0] += 1
                     table[at, slot, cell, 1] += target
                     table[at, slot, cell, 2] += target * target
+
+
+@njit(cache=True, nogil=True)
+def number_correct(
+    cells, codes, tree_of_row, feature, threshold, left_sets, level, leaf_scores, tables, weights,
+    begin, end, correct,
+):  # fmt: skip
+    """Count, for each line of `weights`, the rows whose class has the highest weighted score."""
+    n_tables, n_features, _, n_classes = tables.shape
+    tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    parts = np.empty((1 + n_tables, n_classes))
+    for block in range(begin, end, BLOCK):
+        size = min(BLOCK, end - block)
+        walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+        for i in range(size):
+            code = codes[block + i]
+            if code < 0:
+                continue
+            parts[0] = leaf_scores[node_of[i]]
+            parts[1:] = 0.0
+            for part in range(n_tables):
+                for asked in range(n_features):
+                    line = tables[part, asked, cells[block + i, asked]]
+                    for k in range(n_classes):
+                        parts[1 + part, k] += line[k]
+            for candidate in range(weights.shape[0]):
+                best, highest = 0, -np.inf
+                for k in range(n_classes):
+                    score = 0.0
+                    for part in range(1 + n_tables):
+                        score += weights[candidate, part] * parts[part, k]
+                    if score > highest:
+                        best, highest = k, score
+                correct[candidate] += best == code

@@ -6,7 +6,7 @@ go straight into a mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,6 +17,7 @@ from dpforest.structure import FlatTrees
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
+ROWS_AT_ONCE = 2**15  # in passes that are matrix products
 COARSE_LEVELS = 32  # levels of a numeric target where a table by target is asked for
 _NO_CODES = np.empty(0, np.int32)
 _EVERY_TREE = np.empty(0, np.uint16)
@@ -66,6 +67,46 @@ class MemoryBackend:
     def class_counts(self) -> NDArray[np.int64]:
         """Rows of each class."""
         return np.bincount(self._target[self._target >= 0], minlength=self._n_codes).astype(np.int64)
+
+    def label_sums(self, weights: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Add up the rows of `weights`, one for each labelled row, by class."""
+        labels = self._target[self._target >= 0]
+        if len(weights) != len(labels):
+            raise ValueError("weights must have one row for every labelled row.")
+        by_class = [weights[labels == code].sum(axis=0, dtype=np.int64) for code in range(self._n_codes)]
+        return np.stack(by_class, axis=1)
+
+    def lookup_products(
+        self, features: NDArray[np.int64], values: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
+        """Sum ``values[i][cell of features[i]] * values[j][cell of features[j]]`` over rows, for all i and j.
+
+        By matrix products of doubles, which are exact here: whole numbers below 2**53.
+        """
+        largest = max(int(np.abs(value).max(initial=0)) for value in values)
+        if largest**2 * ROWS_AT_ONCE >= 2**53:
+            raise ValueError("The products are too large to be summed exactly; use coarser units.")
+        total = np.zeros((len(values), len(values)), np.int64)
+        for begin in range(0, self.n_rows, ROWS_AT_ONCE):
+            cells = self._cells[begin : begin + ROWS_AT_ONCE]
+            looked_up = [value[cells[:, feature]] for feature, value in zip(features, values, strict=True)]
+            rows = np.stack(looked_up).astype(np.float64)
+            total += (rows @ rows.T).astype(np.int64)
+        return total
+
+    def number_correct(
+        self,
+        trees: FlatTrees,
+        leaf_scores: NDArray[np.float64],
+        tables: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> NDArray[np.int64]:
+        """Rows whose class has the highest score, for each line of weights; see `Curator.best_mixture`."""
+        from dpforest.backends import _kernels
+
+        extra = (leaf_scores, tables, weights)
+        shape = (len(weights),)
+        return self._pass(_kernels.number_correct, trees, trees.depth, self._target, extra, shape, np.int64)
 
     def leaf_counts(self, trees: FlatTrees) -> NDArray[np.int64]:
         """Rows by (tree, leaf, class)."""

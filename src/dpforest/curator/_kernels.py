@@ -67,8 +67,31 @@ def _centred(left, total, centre, is_class):
 
 
 @njit(inline="always")
+def _summed(n, summed):
+    """Return S(n) from its table, which goes on beyond its end by equal steps."""
+    last = summed.shape[0] - 1
+    if n <= last:
+        return summed[n]
+    return summed[last] + (n - last) * (summed[last] - summed[last - 1])
+
+
+@njit(inline="always")
+def _information(left, total, summed):
+    """Minus n times the entropy of both children: S(n_k) of every class minus S(n)."""
+    score, n_left, n_right = 0, 0, 0
+    for k in range(left.shape[0]):
+        right = total[k] - left[k]
+        n_left += left[k]
+        n_right += right
+        score += _summed(left[k], summed) + _summed(right, summed)
+    return score - _summed(n_left, summed) - _summed(n_right, summed)
+
+
+@njit(inline="always")
 def _score(left, total, kind, unit, rescaled, centre, span):
     """Score of one split; the numbers are those of `Utility`."""
+    if kind == 6:  # information_gain: the centre is the table of S
+        return _information(left, total, centre)
     if kind >= 4:  # centred, centred_target
         return _centred(left, total, centre, kind == 4) * rescaled // span
     if kind == 3:  # squared_error: the statistics are rows, sum, sum of squares

@@ -87,6 +87,31 @@ class Payments:
             return lambda counts: mechanisms.discrete_laplace(counts, rate, self._words)
         return lambda counts: mechanisms.discrete_gaussian(counts, variance, self._words)
 
+    def for_sums(
+        self, pool: str, share: Fraction, purpose: str, blocks: list[int], bound: int
+    ) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.float64]]:
+        """Charge for vectors of sums of which a row moves one, and no block of it by more than `bound` in L1.
+
+        Returns the noise, for tables with one vector per row, and the variance of every coordinate. Under
+        zCDP the noise is Gaussian: a block's L2 norm is at most its L1 norm, so the squared L2 norm of all
+        blocks together moves by at most bound**2 times their number.
+        """
+        amount, size = self.ledger.plan.amount(pool) * share, sum(blocks)
+        if self._is_pure:
+            rate = Rate.floor(amount / bound)
+            by_block = [mechanisms.block_norm_variance(block, size, rate) for block in blocks]
+            name, variance = "block norm", np.repeat(by_block, blocks)
+        else:
+            wanted = gaussian_variance_from_rho(amount, len(blocks) * bound**2)
+            name, variance = "discrete Gaussian", np.full(size, float(wanted))
+        parameters = {"trees_per_row": 1, "noise_sd": math.sqrt(variance[0]), "blocks": len(blocks)}
+        self._charge(pool, share, purpose, name, {**parameters, "bound": bound})
+        if self._noiseless:
+            return lambda sums: sums, np.zeros(size)
+        if self._is_pure:
+            return lambda sums: mechanisms.block_norm(sums, blocks, rate, self._words), variance
+        return lambda sums: mechanisms.discrete_gaussian(sums, wanted, self._words), variance
+
     def for_choice(
         self, pool: str, share: Fraction, purpose: str, copies: int, score_range: int, mechanism: str
     ) -> Fraction:

@@ -1,4 +1,4 @@
-"""Every question that may be asked of private rows. This file and the mechanisms are the trusted core.
+"""Every question that may be asked of private rows. With `sums` and the mechanisms, the trusted core.
 
 Each query does four things in this order: charge the ledger, count rows, run a mechanism on the counts,
 return what the mechanism released. Callers are the growers and leaf fillers in `dpforest.trees` and the
@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from dpforest import mechanisms
 from dpforest.curator.cuts import balanced_cuts
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
+from dpforest.curator.sums import SumQueries
 from dpforest.curator.table import PrivateTable
 from dpforest.curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
 from dpforest.mechanisms import RandomWords, Rate, quantile_range
@@ -49,7 +50,7 @@ WHOLE = Fraction(1)
 CHUNK_ENTRIES = 2**18  # table entries that one call of a mechanism sees
 
 
-class Curator:
+class Curator(SumQueries):
     """Owner of private rows; answers a fixed list of questions, each charged before it is looked up.
 
     Parameters
@@ -262,6 +263,31 @@ class Curator:
         else:
             labels = mechanisms.exponential(flat, np.ones(flat.shape[1], np.int64), rate, self._noise)
         return labels.reshape(counts.shape[:-1])
+
+    def label_sums(
+        self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, purpose: str = "label sums"
+    ) -> NDArray[np.int64]:
+        """Release the noisy sums of public weights over the rows of each class; for label privacy only.
+
+        Row i of `weights` belongs to the i-th labelled row and must follow from features alone. If its label
+        changes, the row of weights leaves one class and enters another: twice its L1 norm, or once with two
+        classes, whose sums add up to a public total.
+
+        Returns
+        -------
+        sums : ndarray of shape (n_terms, n_classes)
+        """
+        self._demand_label_privacy()
+        wide = np.abs(weights.astype(np.int64))
+        l1, l2_squared = (max(1, int(norm.max(initial=0))) for norm in (wide.sum(1), (wide**2).sum(1)))
+        two = len(self.schema.classes.labels) == 2
+        moved = 1 if two else 2
+        noise = self._pay.for_noise(pool, share, purpose, 1, moved * l1, moved * l2_squared)
+        sums = self._rows.label_sums(weights)
+        if not two:
+            return noise(sums)
+        second = noise(sums[:, 1:])
+        return np.concatenate([sums.sum(axis=1, keepdims=True) - second, second], axis=1)
 
     # --- what label privacy leaves public --------------------------------------------------------------
 

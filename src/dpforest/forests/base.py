@@ -1,7 +1,7 @@
 """The shared `fit`: the whole way of the data, from private rows to a released forest, on one screen.
 
-Estimators say how to divide the budget (`_pools`), grow (`_grow`) and fill (`_fill`); everything that makes
-the result private happens here and in `dpforest.curator`.
+Estimators say how to divide the budget (`_pools`), grow (`_grow`) and fill (`_fill`), or do both in `_train`;
+everything that makes the result private happens here and in `dpforest.curator`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from dpforest.published import (
     reasons,
 )
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
+from dpforest.structure import Additive, FlatTrees
 from dpforest.trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 
 
@@ -71,6 +71,8 @@ class PrivateForest(BaseEstimator):
         Released noisy leaf statistics; all predictions follow from them.
     leaf_votes_ : ndarray
         What each leaf adds to a prediction.
+    additive_ : Additive or None
+        Released scores that are summed over features, if the model has such a part.
     n_features_in_, feature_names_in_ : int, ndarray
         As in scikit-learn.
     """
@@ -78,6 +80,7 @@ class PrivateForest(BaseEstimator):
     _task: ClassVar[str]
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
+    _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
 
     n_estimators: Any = field(default=10, kw_only=False)
     epsilon: float = 1.0
@@ -103,6 +106,12 @@ class PrivateForest(BaseEstimator):
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:
         """Add public functions of the features as further columns; by default none."""
         return schema
+
+    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[Any]]:
+        """Ask everything that the model needs: first splits, then leaves."""
+        self.additive_: Additive | None = None
+        trees = self._grow(curator)
+        return trees, self._fill(curator, trees)
 
     def _grow(self, curator: Curator) -> FlatTrees:
         """Choose the splits, with or without asking the curator."""
@@ -162,8 +171,7 @@ class PrivateForest(BaseEstimator):
         del X, y
         with self._spend(plan) as charge, self._open(table, plan, words) as curator:
             charge.follow(curator.ledger)
-            trees = self._grow(curator)
-            leaves = self._fill(curator, trees)
+            trees, leaves = self._train(curator)
         self._release(schema, trees, leaves, curator.ledger, leaks + repeatable + self._given_up())
         return self
 
@@ -256,6 +264,10 @@ class PrivateForest(BaseEstimator):
         # A declared schema matches columns by name in any order; scikit-learn insists on the order of fit.
         if self.schema is None:
             validate_data(self, X, reset=False, skip_check_array=True)
+        return self._sum_parts(cells, n_threads)
+
+    def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
+        """Sum the votes of all parts of the model on encoded rows."""
         return sum_leaf_values(self.trees_, self.leaf_votes_, cells, n_threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""The default forest: one tree guided by the target, with leaves drawn towards their ancestors.
+"""The default forest: one tree guided by the target beside a linear part.
 
 Under a small budget one good tree beats many weak ones, because each further tree divides rows or budget.
 Everything that could be tuned is a formula of public quantities and of a noisy count.
@@ -13,28 +13,42 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase, PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import choice, parameters
+from dpforest.linear import ClassScores, class_scores, shrunk_counts
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import Pool
 from dpforest.schema import Combination, Schema
-from dpforest.structure import FlatTrees
-from dpforest.trees import geometric_shares, grow_centred, grow_greedy, shrunk_means, shrunk_shares
+from dpforest.structure import Additive, FlatTrees
+from dpforest.trees import (
+    ROOT_TWO,
+    geometric_shares,
+    grow_centred,
+    grow_greedy,
+    shrunk_means,
+    shrunk_shares,
+)
 
-# Shares and thresholds below come from a study of prototypes on twenty public tables; see the docstrings.
+# Shares and thresholds below come from a study on public tables; see docs/explanation/default-forest.md.
 COUNTING = Fraction(2, 100)  # of the whole budget
-SPLITTING = Fraction(65, 100)  # of what is left
-CENTRES = Fraction(15, 100)  # of the splits' part
-ENOUGH_TO_COMBINE = 1000  # rows times epsilon, per class: fewer drown in so many candidates
+CHOOSING = Fraction(5, 100)  # of the rest, for the weights of the two parts
+SPLITTING = Fraction(65, 100)  # of the tree's budget
+SPLITTING_BY_MAJORITY = Fraction(75, 100)  # of the tree's budget, with the coarser score
+ENOUGH_TO_COMBINE = 500  # rows times epsilon, per class: fewer drown in so many candidates
 ENOUGH_FOR_CENTRES = 3000  # rows times epsilon, per class if there are more than two
+ENOUGH_IF_UNBALANCED = 150  # the same where one class has most rows, to which the coarser score is blind
+MOST_ROWS = 0.6  # share of a class that has most rows
 COMBINATIONS = 3  # columns made of two features, for each ordered feature
 MAX_COMBINATIONS = 200
 ROWS_PER_LEAF = 60  # times 1 / epsilon
 ROWS_PER_REGRESSION_LEAF = 300  # times 1 / epsilon
+LINEAR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+TREE_WEIGHTS = (0.0, 0.5, 1.0, 1.5)
 
 _TREES = """n_estimators : 1, default=1
         Number of trees; there is one.
@@ -52,6 +66,52 @@ def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int
     return min(max(round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf)), low), high)
 
 
+def linear_share(rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
+    """Part of the model's budget for the linear part; none where its sums would drown in noise."""
+    per_class = rows_times_epsilon / n_classes
+    if per_class >= 200 and per_class / schema.n_features >= 4:
+        return Fraction(2, 5)
+    starved = per_class / schema.n_features >= 3 and n_classes >= 8
+    return Fraction(3, 5) if starved else Fraction(0)
+
+
+def _leaf_shares(
+    counts: NDArray[np.int64], noise_sd: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Class shares of every leaf, drawn towards its ancestors', and those of all leaves together."""
+    total = counts.sum(axis=0, dtype=np.float64)
+    prior = shrunk_counts(total, noise_sd * math.sqrt(len(counts)))
+    prior = prior / prior.sum()
+    return shrunk_shares(counts, noise_sd, prior), prior
+
+
+def _leaf_scores(counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
+    """Log odds of every leaf against all leaves together."""
+    shares, prior = _leaf_shares(counts, noise_sd)
+    scores: NDArray[np.float64] = np.log(shares / prior)
+    return scores
+
+
+def _mixture(
+    curator: Curator, scores: ClassScores, trees: FlatTrees, leaf_scores: NDArray[np.float64]
+) -> Additive:
+    """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
+    prior = np.zeros_like(scores.tables[:1])
+    prior[0, 0] = np.log(scores.counts / scores.counts.sum())  # a part of its own, with weight 1
+    parts = np.concatenate([prior, scores.tables])
+    shapes = {"none": [(1, 0)], "squares": [(1, 0), (1, 1)], "bins": [(1, 0), (0, 1)]}[scores.curves]
+    weights = [
+        [tree, 1.0, linear, linear * lines, linear * curves]
+        for linear in LINEAR_WEIGHTS
+        for lines, curves in (shapes if linear else [(0, 0)])
+        for tree in TREE_WEIGHTS
+        if linear + tree > 0
+    ]
+    best = curator.best_mixture("model", CHOOSING, trees, leaf_scores, parts, np.array(weights))
+    tree_weight, *part_weights = weights[best]
+    return Additive.of(np.tensordot(part_weights, parts, axes=1), tree_weight)
+
+
 @parameters
 class _GuidedTree(PrivateForest):
     """Plan of the budget, the same for both tasks."""
@@ -59,20 +119,16 @@ class _GuidedTree(PrivateForest):
     n_estimators: Any = field(default=1, kw_only=False)
 
     _rules: ClassVar = {**PrivateForest._rules, "n_estimators": choice(1), "as_published": choice(False)}
+    _may_be_additive: ClassVar[bool] = True
 
     def _pools(self) -> list[Pool]:
-        splitting = (1 - COUNTING) * SPLITTING if self.max_depth != 0 else Fraction(0)
         return [
-            Pool("count", COUNTING, "noisy totals of the target, from which the depth follows"),
+            Pool("count", COUNTING, "noisy totals of the target, from which everything else follows"),
             Pool(
-                "splits",
-                splitting * (1 - CENTRES),
-                "splits by the target, each level sqrt(2) of the one above",
+                "model",
+                1 - COUNTING,
+                "sums over features, splits, statistics of every leaf, weights of the parts",
             ),
-            Pool(
-                "centres", splitting * CENTRES, "noisy targets of inner nodes, which the scores compare with"
-            ),
-            Pool("leaves", 1 - COUNTING - splitting, "noisy statistics of every leaf"),
         ]
 
     def explain_plan(self) -> str:
@@ -110,8 +166,8 @@ class _GuidedTree(PrivateForest):
 
     def _leaf_noise(self) -> float:
         """Return the standard deviation of the leaves' noise; 0 if they were released without."""
-        last = self.ledger_.events[-1].parameters["noise_sd"]
-        return 0.0 if math.isinf(self.epsilon) else float(str(last))
+        of_leaves = next(event for event in self.ledger_ if event.purpose.startswith("leaf "))
+        return 0.0 if math.isinf(self.epsilon) else float(str(of_leaves.parameters["noise_sd"]))
 
 
 @parameters
@@ -161,33 +217,54 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
             drawn[Combination(*names, 1 if sign % 2 else -1)] = None
         return Schema(schema.features, schema.target, tuple(drawn))
 
-    def _grow(self, curator: Curator) -> FlatTrees:
-        counts = curator.class_counts("count")
-        rows = np.maximum(counts, max(curator.noise_sd, 1.0))  # no class is ruled out by noise
-        n_classes, enough = len(rows), rows.sum() * self._finite_epsilon
-        depth = self.max_depth
-        if depth is None:
-            depth = guided_depth(float(enough), ROWS_PER_LEAF, 2, 10)
-        schema = curator.schema
-        n_columns = schema.n_columns if enough / n_classes >= ENOUGH_TO_COMBINE else schema.n_features
+    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
+        counts = curator.class_counts("count").astype(np.float64)
+        sd = curator.noise_sd
+        enough = float(shrunk_counts(counts, sd).sum()) * self._finite_epsilon
+        share = linear_share(enough, len(counts), curator.schema)
+        if not share:
+            self.additive_ = None
+            return self._tree(curator, Fraction(1), np.maximum(counts, max(sd, 1.0)), enough)
+        scores = class_scores(curator, "model", share, counts, sd)
+        tree_share = 1 - share - CHOOSING
+        trees, leaves = self._tree(curator, tree_share, scores.counts, enough * float(tree_share))
+        self.additive_ = _mixture(curator, scores, trees, _leaf_scores(leaves[0], curator.noise_sd))
+        return trees, leaves
+
+    def _tree(
+        self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float
+    ) -> tuple[FlatTrees, NDArray[np.int64]]:
+        """Grow and fill a tree; depth, score and columns follow from released class counts."""
+        n_classes = len(rows)
+        depth = guided_depth(enough, ROWS_PER_LEAF, 2, 10) if self.max_depth is None else self.max_depth
+        wide = enough / n_classes >= ENOUGH_TO_COMBINE
+        n_columns = curator.schema.n_columns if wide else curator.schema.n_features
+        shares = rows / rows.sum()
         per_class = enough / (1 if n_classes == 2 else n_classes)
-        if per_class >= ENOUGH_FOR_CENTRES and 2 <= n_classes <= 1000:
-            return grow_centred(curator, "splits", "centres", depth, rows / rows.sum(), n_columns)
-        return grow_greedy(
-            curator,
-            "splits",
-            1,
-            depth,
-            Utility.MAX_OPERATOR,
-            level_shares=geometric_shares(depth, Fraction(1414, 1000)),
-            n_columns=n_columns,
-        )
+        unbalanced = n_classes > 2 and shares.max() >= MOST_ROWS
+        centred = per_class >= (ENOUGH_IF_UNBALANCED if unbalanced else ENOUGH_FOR_CENTRES)
+        splitting = share * (SPLITTING if centred else SPLITTING_BY_MAJORITY) * min(depth, 1)
+        if centred and 2 <= n_classes <= 1000:
+            trees = grow_centred(curator, "model", splitting, depth, shares, n_columns)
+        else:
+            level_shares = [part * splitting for part in geometric_shares(depth, ROOT_TWO)]
+            score = Utility.MAX_OPERATOR
+            trees = grow_greedy(
+                curator, "model", 1, depth, score, level_shares=level_shares, n_columns=n_columns
+            )
+        return trees, curator.leaf_histograms("model", trees, share - splitting)
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        sd = self._leaf_noise()
-        total = statistics[0].sum(axis=0, dtype=np.float64)
-        prior = np.maximum(total, sd * math.sqrt(len(statistics[0])) + 1.0)
-        return shrunk_shares(statistics[0], sd, prior / prior.sum())[None]
+        if self.additive_ is not None:
+            return _leaf_scores(statistics[0], self._leaf_noise())[None]
+        return _leaf_shares(statistics[0], self._leaf_noise())[0][None]
+
+    def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
+        votes = super()._sum_parts(cells, n_threads)
+        if self.additive_ is None:
+            return votes
+        scores = self.additive_.sum(cells) + self.additive_.tree_weight * votes
+        return np.asarray(softmax(scores, axis=1))
 
 
 @parameters
@@ -217,7 +294,8 @@ class PrivateForestRegressor(_GuidedTree, PrivateForestRegressorBase):
     True
     """
 
-    def _grow(self, curator: Curator) -> FlatTrees:
+    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
+        self.additive_ = None
         levels = curator.schema.range.levels
         everything = FlatTrees.unsplit(1, 0)
         released = curator.leaf_soft_histograms("count", everything, purpose="target of all rows")
@@ -227,7 +305,10 @@ class PrivateForestRegressor(_GuidedTree, PrivateForestRegressorBase):
         depth = self.max_depth
         if depth is None:
             depth = guided_depth(rows * self._finite_epsilon, ROWS_PER_REGRESSION_LEAF, 2, 9)
-        return grow_centred(curator, "splits", "centres", depth, np.array([mean]), curator.schema.n_features)
+        splitting = SPLITTING * min(depth, 1)
+        n_columns = curator.schema.n_features
+        trees = grow_centred(curator, "model", splitting, depth, np.array([mean]), n_columns)
+        return trees, curator.leaf_soft_histograms("model", trees, 1 - splitting)
 
     def _rows_released(self) -> float:
         return super()._rows_released() / self.schema_.range.levels

@@ -2,50 +2,69 @@
 
 `PrivateForest.save` and `load` call these functions; `dpforest.modelfile` reads and writes the file and
 checks everything that does not depend on the estimator. The class of a model is looked up in `ESTIMATORS`: a
-name in a file never becomes an import.
+name in a file never becomes an import of anything that is not on that list.
 """
 
 from __future__ import annotations
 
 import numbers
 import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
-from dpforest.forests.guided import PrivateForestClassifier, PrivateForestRegressor
-from dpforest.forests.median import DiPriMeForestClassifier, DiPriMeForestRegressor
 from dpforest.forests.parameters import check_parameters
-from dpforest.forests.partitioning import PartitioningEnsembleClassifier, PartitioningEnsembleRegressor
-from dpforest.forests.random_forest import RandomDecisionForestClassifier
-from dpforest.forests.random_trees import RandomDecisionTreesClassifier, RandomDecisionTreesRegressor
-from dpforest.forests.semi_supervised import (
-    SemiSupervisedPartitioningEnsembleClassifier,
-    TransductivePartitioningEnsembleClassifier,
-)
 from dpforest.modelfile import ModelFileError, ModelRecord, read_record, write_record
 from dpforest.modelfile.record import REFUSALS, Scalar
 from dpforest.schema import Classes, Range
 
-ESTIMATORS: dict[str, type[PrivateForest]] = {
-    estimator.__name__: estimator
-    for estimator in (
-        DiPriMeForestClassifier,
-        DiPriMeForestRegressor,
-        PartitioningEnsembleClassifier,
-        PartitioningEnsembleRegressor,
-        PrivateForestClassifier,
-        PrivateForestRegressor,
-        RandomDecisionForestClassifier,
-        RandomDecisionTreesClassifier,
-        RandomDecisionTreesRegressor,
-        SemiSupervisedPartitioningEnsembleClassifier,
-        TransductivePartitioningEnsembleClassifier,
-    )
+# Every class that may come out of a file, and the module that holds it: those of this room and baselines.
+_MODULES = {
+    "DiPriMeForestClassifier": "dpforest.forests.median",
+    "DiPriMeForestRegressor": "dpforest.forests.median",
+    "PartitioningEnsembleClassifier": "dpforest.forests.partitioning",
+    "PartitioningEnsembleRegressor": "dpforest.forests.partitioning",
+    "PrivateForestClassifier": "dpforest.forests.guided",
+    "PrivateForestRegressor": "dpforest.forests.guided",
+    "RandomDecisionForestClassifier": "dpforest.forests.random_forest",
+    "RandomDecisionTreesClassifier": "dpforest.forests.random_trees",
+    "RandomDecisionTreesRegressor": "dpforest.forests.random_trees",
+    "SemiSupervisedPartitioningEnsembleClassifier": "dpforest.forests.semi_supervised",
+    "TransductivePartitioningEnsembleClassifier": "dpforest.forests.semi_supervised",
+    "FletcherIslamForestClassifier": "dpforest.baselines.fletcher_islam",
+    "FriedmanSchusterTreeClassifier": "dpforest.baselines.friedman_schuster",
+    "JPWForestClassifier": "dpforest.baselines.jpw",
+    "MaxTreeClassifier": "dpforest.baselines.max_tree",
+    "PatilSinghForestClassifier": "dpforest.baselines.patil_singh",
+    "PatilSinghForestRegressor": "dpforest.baselines.patil_singh",
+    "RanaForestClassifier": "dpforest.baselines.rana",
+    "SemiSupervisedRDTClassifier": "dpforest.baselines.semi_supervised_rdt",
+    "TransductiveOutputPerturbationClassifier": "dpforest.baselines.transductive_output_perturbation",
+    "XinForestClassifier": "dpforest.baselines.xin",
 }
-_LABELS_IN_LEAVES = (RandomDecisionForestClassifier,)  # one released label per leaf instead of counts
+
+
+class _Estimators(Mapping[str, type[PrivateForest]]):
+    """The classes of `_MODULES` by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> type[PrivateForest]:
+        found: type[PrivateForest] = getattr(import_module(_MODULES[name]), name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+ESTIMATORS = _Estimators()
+# Their leaves released one label each instead of counts.
+_LABELS_IN_LEAVES = frozenset({"RandomDecisionForestClassifier", "XinForestClassifier"})
 # Of the machine or the moment, not of the model.
 _NOT_KEPT = frozenset({"n_jobs", "verbose", "as_published"})
 
@@ -122,6 +141,7 @@ def _record_of(model: PrivateForest) -> ModelRecord:
         statistics=model.leaf_statistics_.astype(np.int64),
         ledger=model.ledger_,
         guarantee=model.guarantee_,
+        additive=model.additive_,
     )
 
 
@@ -139,13 +159,16 @@ def _model_of(record: ModelRecord) -> PrivateForest:
         raise ModelFileError(f"the parameters are not those of {record.estimator}.")
     if not isinstance(record.schema.target, Classes if estimator._task == "classification" else Range):
         raise ModelFileError(f"the target is not one for {record.estimator}.")
-    if record.statistics.ndim != (2 if issubclass(estimator, _LABELS_IN_LEAVES) else 3):
+    if record.statistics.ndim != (2 if record.estimator in _LABELS_IN_LEAVES else 3):
         raise ModelFileError(f"the leaf statistics are not those of {record.estimator}.")
     # A schema that was read off private rows is not passed on as if it had been declared.
     schema = record.schema if record.declared else None
     make: Any = estimator
     model: PrivateForest = make(**record.parameters, schema=schema)
     check_parameters(model, estimator._rules)
+    if record.additive is not None and not model._may_be_additive:
+        raise ModelFileError(f"{record.estimator} has no additive part.")
+    model.additive_ = record.additive
     reason = record.guarantee.reason
     model._release(record.schema, record.trees, record.statistics, record.ledger, [reason] if reason else [])
     if model.guarantee_ != record.guarantee:

@@ -20,7 +20,7 @@ from dpforest.modelfile.document import read_document, write_document
 from dpforest.modelfile.errors import ModelFileError
 from dpforest.privacy import Ledger, PrivacyError, PrivacyGuarantee
 from dpforest.schema import Classes, Schema
-from dpforest.structure import FlatTrees
+from dpforest.structure import Additive, FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
 
 MAX_DEPTH = 15
@@ -29,6 +29,7 @@ MAX_ENTRIES = 2**26  # leaves of all trees times classes
 MAX_SET_CELLS = 2**28  # category sets times categories
 MAX_CLASSES = 4096
 MAX_LOOKS = 4096
+MAX_TREE_WEIGHT = 16.0
 
 Scalar = str | int | float | bool | None
 # Whatever a strange file makes the constructors of this library raise.
@@ -67,6 +68,8 @@ class ModelRecord:
         Every look at private rows, and the plan that paid.
     guarantee : PrivacyGuarantee
         What is promised.
+    additive : Additive or None
+        The part of the model that is a sum over features, if it has one.
     """
 
     estimator: str
@@ -78,6 +81,7 @@ class ModelRecord:
     statistics: NDArray[np.int64]
     ledger: Ledger
     guarantee: PrivacyGuarantee
+    additive: Additive | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.estimator, str) or type(self.declared) is not bool:
@@ -91,6 +95,8 @@ class ModelRecord:
         _check_sizes(self.trees.n_trees, self.trees.depth, self.schema)
         _check_walks(self.trees, self.schema)
         _check_statistics(self.statistics, self.trees, self.schema)
+        if self.additive is not None:
+            _check_additive(self.additive, self.schema)
 
 
 def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
@@ -121,7 +127,11 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
             "left_sets": write_bits(record.trees.left_sets),
         },
         "leaf_statistics": write_array(record.statistics),
+        "additive": None,
     }
+    if record.additive is not None:
+        part = record.additive
+        body["additive"] = {"table": write_array(part.table), "tree_weight": part.tree_weight}
     write_document(body, path)
 
 
@@ -150,6 +160,7 @@ def read_record(path: str | os.PathLike[str]) -> ModelRecord:
         "ledger",
         "trees",
         "leaf_statistics",
+        "additive",
     }
     if set(body) != known:
         raise ModelFileError(f"the body must hold {', '.join(sorted(known))}, and nothing else.")
@@ -182,7 +193,17 @@ def _parse(body: dict[str, Any]) -> ModelRecord:
         read_array(statistics, "leaf_statistics", shape, np.int64),
         Ledger.from_dict(ledger),
         PrivacyGuarantee.from_dict(body["guarantee"]),
+        None if body["additive"] is None else _parse_additive(body["additive"], schema),
     )
+
+
+def _parse_additive(document: Any, schema: Schema) -> Additive:
+    if not isinstance(document, dict) or set(document) != {"table", "tree_weight"}:
+        raise ModelFileError("additive must be null or hold table and tree_weight, and nothing else.")
+    shape = read_shape(document["table"], "additive", (3,), MAX_ENTRIES)
+    if shape != _additive_shape(schema):
+        raise ModelFileError("the additive part does not fit the features and the target.")
+    return Additive(read_array(document["table"], "additive", shape, np.int64), document["tree_weight"])
 
 
 def _parse_trees(document: Any, schema: Schema) -> FlatTrees:
@@ -243,6 +264,22 @@ def _check_walks(trees: FlatTrees, schema: Schema) -> None:
     in_range = by_set | (threshold < n_cells[feature]) | (threshold == EVERYTHING_LEFT)
     if not in_range.all():
         raise ModelFileError("a threshold lies outside of its feature's cells.")
+
+
+def _additive_shape(schema: Schema) -> tuple[int, int, int]:
+    n_outputs = _n_outputs(schema) if isinstance(schema.target, Classes) else 1
+    return schema.n_features, int(schema.n_cells[: schema.n_features].max()), n_outputs
+
+
+def _check_additive(part: Additive, schema: Schema) -> None:
+    """Refuse tables that a row could leave, and scores whose sum could overflow."""
+    if part.table.shape != _additive_shape(schema) or part.table.dtype != np.int64:
+        raise ModelFileError("the additive part does not fit the features and the target.")
+    largest = max(-int(part.table.min()), int(part.table.max()))
+    if largest >= 2**62 // schema.n_features:
+        raise ModelFileError("a score of the additive part is too large.")
+    if type(part.tree_weight) is not float or not 0 <= part.tree_weight <= MAX_TREE_WEIGHT:
+        raise ModelFileError(f"tree_weight must be a number from 0 to {MAX_TREE_WEIGHT}.")
 
 
 def _check_statistics(statistics: NDArray[np.int64], trees: FlatTrees, schema: Schema) -> None:

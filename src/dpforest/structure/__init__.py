@@ -4,6 +4,7 @@
 rows through them. Nothing here has seen a row.
 """
 
+from dpforest.structure.additive import Additive
 from dpforest.structure.flat import FlatTrees
 
-__all__ = ["FlatTrees"]
+__all__ = ["Additive", "FlatTrees"]

@@ -1,10 +1,11 @@
 """Growing, filling and reading trees: everything between the curator and the estimators.
 
 `growers` asks the curator for splits, `prediction` sends new rows through finished trees, `leaves` turns
-released leaf statistics into votes.
+released leaf statistics into votes, `pruning` and `shrinkage` take noise out of them.
 """
 
 from dpforest.trees.growers import (
+    ROOT_TWO,
     geometric_shares,
     grow_best_median,
     grow_centred,
@@ -23,9 +24,11 @@ from dpforest.trees.leaves import (
     target_means,
 )
 from dpforest.trees.prediction import find_leaves, sum_leaf_values
+from dpforest.trees.pruning import prune_by_errors, prune_by_gini, reachable_leaves
 from dpforest.trees.shrinkage import shrunk_means, shrunk_shares
 
 __all__ = [
+    "ROOT_TWO",
     "class_probabilities",
     "class_shares",
     "feature_importances",
@@ -40,6 +43,9 @@ __all__ = [
     "grow_random",
     "label_votes",
     "majority_votes",
+    "prune_by_errors",
+    "prune_by_gini",
+    "reachable_leaves",
     "shrunk_means",
     "shrunk_shares",
     "sum_leaf_values",

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from dpforest.curator import Centres, Curator, Utility
 from dpforest.structure import FlatTrees
 
+ROOT_TWO = Fraction(1414, 1000)
+CENTRES = Fraction(15, 100)  # of the budget of centred splits, for the noisy targets of inner nodes
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -195,25 +197,22 @@ def grow_greedy(
 
 
 def grow_centred(
-    curator: Curator,
-    pool: str,
-    centre_pool: str,
-    depth: int,
-    root: NDArray[np.float64],
-    n_columns: int,
+    curator: Curator, pool: str, share: Fraction, depth: int, root: NDArray[np.float64], n_columns: int
 ) -> FlatTrees:
     """Grow one tree by centred scores: how far the children's targets are from their node's own.
 
-    Each level first buys a noisy view of the targets in its nodes (`centre_pool`, twice as much on each level
-    as on the one above), then chooses feature and cut together (`pool`, sqrt(2) times as much), among the
-    first `n_columns` columns.
+    Each level first buys a noisy view of the targets in its nodes (`CENTRES` of the share, twice as much on
+    each level as on the one above), then chooses feature and cut together (the rest, sqrt(2) times as much),
+    among the first `n_columns` columns.
 
     Parameters
     ----------
     curator : Curator
         Owner of the rows.
-    pool, centre_pool : str
-        Pools of the budget plan to spend.
+    pool : str
+        Pool of the budget plan to spend.
+    share : Fraction
+        Part of it.
     depth : int
         Levels of splits.
     root : ndarray of shape (n_classes,) or (1,)
@@ -223,14 +222,15 @@ def grow_centred(
     """
     is_class = len(root) > 1
     utility = Utility.CENTRED if is_class else Utility.CENTRED_TARGET
-    shares = geometric_shares(depth, Fraction(1414, 1000))
-    centre_shares = [Fraction(0), *geometric_shares(depth - 1, Fraction(2))]
+    centring = share * CENTRES if depth > 1 else Fraction(0)
+    shares = [part * (share - centring) for part in geometric_shares(depth, ROOT_TWO)]
+    centre_shares = [Fraction(0), *(part * centring for part in geometric_shares(depth - 1, Fraction(2)))]
     above = root[None]
 
     def level(trees: FlatTrees, at: int) -> Level:
         nonlocal above
         if at > 0:
-            above = _centres_of_level(curator, centre_pool, trees, at, centre_shares[at], above)
+            above = _centres_of_level(curator, pool, trees, at, centre_shares[at], above)
         if is_class:
             centres = Centres.of_shares(above)
         else:

@@ -1,0 +1,131 @@
+"""Questions about sums over rows of bounded public functions, for linear predictors; see `queries`.
+
+`Curator` inherits these methods; callers are in `dpforest.linear`. A `Block` is a public function of one
+feature: a row adds the line of its cell. No line has an L1 norm above `bound`, so one row moves no block by
+more, whatever the number of blocks: that is what the noise of `dpforest.mechanisms.block_norm` needs. Each
+row is of one class, so sums by class cost what sums over all rows cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest import mechanisms
+from dpforest.backends import MemoryBackend
+from dpforest.curator.payment import EXPONENTIAL, Payments
+from dpforest.mechanisms import RandomWords, Rate
+from dpforest.schema import Schema
+from dpforest.structure import FlatTrees
+
+
+class Block(NamedTuple):
+    """A public function of one feature: row i of `values` is what a row in cell i adds."""
+
+    feature: int
+    values: NDArray[np.int64]
+
+
+class Sums(NamedTuple):
+    """Released sums and the variance of their noise, coordinate by coordinate."""
+
+    sums: NDArray[np.int64]
+    variance: NDArray[np.float64]
+
+
+class SumQueries:
+    """The part of the curator that answers about sums."""
+
+    schema: Schema
+    _rows: MemoryBackend
+    _pay: Payments
+    _noise: RandomWords
+
+    def lookup_sums(
+        self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int, by_class: bool
+    ) -> Sums:
+        """Release the noisy sums of all blocks over all rows, or over the rows of each class.
+
+        Returns
+        -------
+        Sums
+            Of shape (n_classes or 1, coordinates of all blocks).
+        """
+        _check_bound(blocks, bound)
+        widths = [block.values.shape[1] for block in blocks]
+        noise, variance = self._pay.for_sums(pool, share, purpose, widths, bound)
+        asked = np.arange(self.schema.n_features, dtype=np.int32)[None, None]
+        nothing = FlatTrees.unsplit(1, 0)
+        by = "target" if by_class else "nothing"
+        tables = self._rows.cell_counts(nothing, 0, asked, int(self.schema.n_cells.max()), by)
+        counts = np.concatenate([table for _, table in tables])[0].astype(np.int64)
+        sums = [block.values.T @ counts[block.feature, : len(block.values)] for block in blocks]
+        return Sums(noise(np.concatenate(sums).T), variance)
+
+    def product_sums(
+        self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int
+    ) -> Sums:
+        """Release the noisy sums of the products of any two blocks of one coordinate, also with themselves.
+
+        Returns
+        -------
+        Sums
+            Of shape (n_blocks, n_blocks), symmetric: every product is released once.
+        """
+        _check_bound(blocks, bound)
+        upper = np.triu_indices(len(blocks))
+        noise, variance = self._pay.for_sums(pool, share, purpose, [1] * len(upper[0]), bound**2)
+        exact = self._rows.lookup_products(
+            np.array([block.feature for block in blocks]), [block.values[:, 0] for block in blocks]
+        )
+        sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
+        sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
+        return Sums(_mirror(sums), _mirror(spread))
+
+    def best_mixture(
+        self,
+        pool: str,
+        share: Fraction,
+        trees: FlatTrees,
+        leaf_scores: NDArray[np.float64],
+        tables: NDArray[np.float64],
+        weights: NDArray[np.float64],
+    ) -> int:
+        """Release which weights of released scores name the class of most rows.
+
+        Exponential mechanism on the number of rows whose highest score is that of their class. One more row
+        adds 0 or 1 to each of these numbers: W = 1.
+
+        Parameters
+        ----------
+        pool, share
+            What pays.
+        trees : FlatTrees
+            One released tree.
+        leaf_scores : ndarray of shape (n_leaves, n_classes)
+            Released score of each leaf.
+        tables : ndarray of shape (n_tables, n_features, n_cells, n_classes)
+            Released scores that are sums over features, one for each table.
+        weights : ndarray of shape (n_candidates, 1 + n_tables)
+            Of the leaf's score and of each table's, for every candidate.
+        """
+        epsilon = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
+        correct = self._rows.number_correct(trees, leaf_scores, tables, weights)
+        base = np.ones(len(weights), np.int64)
+        return int(mechanisms.exponential(correct[None], base, Rate.floor(epsilon), self._noise)[0])
+
+
+def _mirror(upper: NDArray[Any]) -> NDArray[Any]:
+    """Copy the part above the diagonal below it."""
+    mirrored: NDArray[Any] = upper + np.triu(upper, 1).T
+    return mirrored
+
+
+def _check_bound(blocks: Sequence[Block], bound: int) -> None:
+    for block in blocks:
+        if np.abs(block.values).sum(axis=1).max() > bound:
+            raise ValueError(f"A block of feature {block.feature} exceeds its bound {bound}.")

@@ -1,0 +1,10 @@
+"""Linear parts of a private model: scores that are sums over features, learnt from released sums.
+
+`standard` brings ordered features to a common scale, `discriminant` makes class scores. Both ask
+`dpforest.curator` for sums; everything after that is post-processing. Trees see boxes, a linear part sees
+what every feature adds a little to; `dpforest.forests.guided` combines the two.
+"""
+
+from dpforest.linear.discriminant import ClassScores, class_scores, shrunk_counts
+
+__all__ = ["ClassScores", "class_scores", "shrunk_counts"]

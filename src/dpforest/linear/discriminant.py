@@ -1,0 +1,272 @@
+"""Class scores that are sums over features: a linear discriminant on noisy moments.
+
+What is released: for each class the sums of a bounded function of every ordered feature and the rows of every
+category, and, if there are rows enough, one common matrix of products of the ordered features. From these
+follow, as post-processing,
+
+* the linear discriminant of Fisher (1936) on the ordered features, with the inverse of the common covariance
+  where the products were affordable and of a fixed variance where not;
+* the log odds of every category, as in naive Bayes;
+* what a straight line cannot say about ordered features, as a table of its own so that it can be left out:
+  the same for their squares or, with more rows, the log odds of some bins of each.
+
+Everything noisy is drawn towards what it would be if the classes did not differ (James and Stein).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.curator import Block, Curator
+from dpforest.linear.standard import ordered_features, standard_scales, units
+
+SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
+PRODUCTS = Fraction(1, 2)  # of the rest, for the common covariance
+LOUDEST_COVARIANCE = 0.6  # noise of its eigenvalues above which the covariance is not worth asking for
+ENOUGH_FOR_SQUARES = 20  # rows times epsilon, per class and feature
+ENOUGH_FOR_BINS = 60
+N_BINS = 8
+VARIANCE = 0.3  # of a standard scale within a class, where it is not measured
+_LEAST_VARIANCE = 0.01
+_LEAST_SHARE = 0.02
+
+Floats = NDArray[np.float64]
+
+
+class ClassScores(NamedTuple):
+    """Released class counts, and tables of scores that are added over the features of a row.
+
+    `tables` has shape (3, n_features, n_cells, n_classes): categories, lines through ordered features, and
+    curves. `curves` tells what the third is: nothing, to be added to the lines, or to take their place.
+    """
+
+    counts: Floats
+    tables: Floats
+    curves: str
+
+
+def shrunk_counts(counts: Floats, noise_sd: float) -> Floats:
+    """Class counts drawn towards equal ones as far as noise explains the differences; all are positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shrunk_counts(np.array([400.0, 200.0, 300.0]), noise_sd=1.0).round()
+    array([400., 200., 300.])
+    >>> shrunk_counts(np.array([40.0, 20.0, 30.0]), noise_sd=50.0)
+    array([30., 30., 30.])
+    """
+    n_classes = len(counts)
+    mean = max(float(counts.sum()), noise_sd, 1.0) / n_classes
+    away = counts - counts.mean()
+    noise = max(n_classes - 3, 1) * noise_sd**2
+    trust = max(0.0, 1 - noise / max(float((away**2).sum()), 1e-9)) if n_classes > 2 else 1.0
+    least = max(min(noise_sd, mean / 2), 1.0) / 2
+    shrunk: Floats = np.maximum(mean + trust * away, least)
+    return shrunk
+
+
+def class_scores(
+    curator: Curator, pool: str, share: Fraction, counts: Floats, counts_sd: float
+) -> ClassScores:
+    """Ask for the moments of all classes and make scores of them.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend.
+    share : Fraction
+        Part of it.
+    counts : ndarray of shape (n_classes,)
+        Released class counts.
+    counts_sd : float
+        Standard deviation of their noise.
+    """
+    schema = curator.schema
+    epsilon = float(curator.ledger.plan.amount(pool) * share)
+    rows = float(shrunk_counts(counts, counts_sd).sum())
+    ordered = ordered_features(schema)
+    nominal = [at for at in range(schema.n_features) if at not in ordered]
+    scaling = share * SCALING if ordered else Fraction(0)
+    products = (share - scaling) * PRODUCTS
+    if not _is_worth_it(len(ordered), rows, epsilon * float(products / share)):
+        products = Fraction(0)
+    enough = rows * epsilon / (len(counts) * schema.n_features)
+    curves = "bins" if enough >= ENOUGH_FOR_BINS else "squares" if enough >= ENOUGH_FOR_SQUARES else "none"
+    scales = standard_scales(curator, pool, scaling, ordered, rows) if ordered else []
+
+    lines = [scales, [_square(scale) for scale in scales]] if curves == "squares" else [scales]
+    codes = {at: np.arange(schema.n_cells[at]) for at in nominal}
+    if curves == "bins":
+        codes |= {at: _bins(scale) for at, scale in zip(ordered, scales, strict=True)}
+    n_asked = len(ordered) + len(codes)
+    for_lines = (share - scaling - products) * Fraction(len(ordered), n_asked)
+    for_codes = (share - scaling - products) * Fraction(len(codes), n_asked)
+
+    tables = np.zeros((3, schema.n_features, int(schema.n_cells[: schema.n_features].max()), len(counts)))
+    told = [(counts, counts_sd**2)]
+    if codes:
+        by_code = _count_codes(curator, pool, for_codes, codes, told)
+    if ordered:
+        sums = _sum_lines(curator, pool, for_lines, ordered, lines, told)
+    counts = _pooled_counts(told)
+    if codes:
+        for at, (code_counts, noise) in by_code.items():
+            cells = codes[at]
+            tables[0 if at in nominal else 2, at, : len(cells)] = _log_odds(code_counts, noise, counts)[cells]
+    if ordered:
+        for number, (part, (moments, noise)) in enumerate(zip(lines, sums, strict=True)):
+            means = _shrunk_means(moments / counts[:, None], counts, noise)
+            inverse = np.eye(len(part)) / VARIANCE
+            if number == 0 and products:
+                inverse = _inverse_covariance(curator, pool, products, ordered, part, means, counts)
+            for at, scale, (offset, slope) in zip(
+                ordered, part, _discriminant(means, counts, inverse), strict=True
+            ):
+                tables[1 + number, at, : len(scale)] = np.outer(scale, slope) + offset
+    return ClassScores(counts, tables, curves)
+
+
+def _count_codes(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    codes: dict[int, NDArray[np.int64]],
+    told: list[tuple[Floats, float]],
+) -> dict[int, tuple[Floats, float]]:
+    """Noisy rows by code and class of each feature, and their variance; `told` hears of the class counts."""
+    widths = [int(code.max()) + 1 for code in codes.values()]
+    one = units(sum(widths), float(curator.ledger.plan.amount(pool) * share))
+    blocks = [
+        Block(at, one * np.eye(width, dtype=np.int64)[code])
+        for (at, code), width in zip(codes.items(), widths, strict=True)
+    ]
+    sums, variance = curator.lookup_sums(pool, share, "categories by class", blocks, one, by_class=True)
+    found, first = {}, 0
+    for at, width in zip(codes, widths, strict=True):
+        counts, noise = sums[:, first : first + width].T / one, float(variance[first]) / one**2
+        found[at] = (counts, noise)
+        told.append((counts.sum(axis=0), width * noise))
+        first += width
+    return found
+
+
+def _sum_lines(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    features: list[int],
+    lines: list[list[Floats]],
+    told: list[tuple[Floats, float]],
+) -> list[tuple[Floats, float]]:
+    """Noisy class sums of each list of scales, and their variance; `told` hears of the class counts."""
+    n_sums = 1 + len(lines) * len(features)
+    one = units(n_sums, float(curator.ledger.plan.amount(pool) * share))
+    everywhere = np.full((int(curator.schema.n_cells[0]), 1), one, np.int64)
+    blocks = [Block(0, everywhere)]  # sums to the rows themselves
+    for part in lines:
+        blocks += [Block(at, _whole(scale, one)) for at, scale in zip(features, part, strict=True)]
+    sums, variance = curator.lookup_sums(pool, share, "features by class", blocks, one, by_class=True)
+    noise = float(variance[0]) / one**2
+    told.append((sums[:, 0] / one, noise))
+    return [(part / one, noise) for part in np.split(sums[:, 1:], len(lines), axis=1)]
+
+
+def _is_worth_it(n_features: int, rows: float, epsilon: float) -> bool:
+    """Whether noisy products would tell more than noise about the covariance."""
+    if n_features < 2:
+        return False
+    n_products = n_features * (n_features + 1) // 2
+    noise = math.sqrt((n_products + 1) * (n_products + 2) / 3) / (epsilon * rows)
+    return noise * math.sqrt(n_features) < LOUDEST_COVARIANCE
+
+
+def _square(scale: Floats) -> Floats:
+    """Even counterpart of a scale, also between -1 and 1."""
+    square: Floats = 2 * scale**2 - 1
+    square[-2:] = 0.0  # missing and unknown values tell nothing
+    return square
+
+
+def _whole(values: Floats, one: int) -> NDArray[np.int64]:
+    """Whole units towards zero, so that no bound is exceeded, as a block of one coordinate."""
+    return np.trunc(values * one).astype(np.int64)[:, None]
+
+
+def _bins(scale: Floats) -> NDArray[np.int64]:
+    """Bin of every cell, of equal width on the standard scale; the last one is for missing and unknown."""
+    bins = np.minimum(((scale + 1) / 2 * N_BINS).astype(np.int64), N_BINS - 1)
+    bins[-2:] = N_BINS
+    return bins
+
+
+def _pooled_counts(told: list[tuple[Floats, float]]) -> Floats:
+    """Average everything that tells the class counts, weighted by precision."""
+    precision = np.array([1 / max(variance, 1e-12) for _, variance in told])
+    mean = precision @ np.array([counts for counts, _ in told]) / precision.sum()
+    return shrunk_counts(mean, 1 / math.sqrt(precision.sum()))
+
+
+def _shrunk_means(means: Floats, counts: Floats, noise: float) -> Floats:
+    """Class means of each feature, drawn towards their common mean."""
+    share = counts / counts.sum()
+    common = share @ means
+    away = means - common
+    spread = share @ away**2
+    explained = float((share * (1 - share) * (noise / counts**2 + VARIANCE / counts)).sum())
+    shrunk: Floats = common + away * np.maximum(0.0, 1 - explained / np.maximum(spread, 1e-12))
+    return shrunk
+
+
+def _inverse_covariance(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    features: list[int],
+    scales: list[Floats],
+    means: Floats,
+    counts: Floats,
+) -> Floats:
+    """Inverse of the covariance within classes, no eigenvalue below what noise alone can make."""
+    n = len(features)
+    epsilon = float(curator.ledger.plan.amount(pool) * share)
+    one = max(256, math.isqrt(units(n * (n + 1) // 2, epsilon)))
+    blocks = [Block(at, _whole(scale, one)) for at, scale in zip(features, scales, strict=True)]
+    sums, variance = curator.product_sums(pool, share, "products of the features", blocks, one)
+    rows = counts.sum()
+    within = sums / (one**2 * rows) - (means.T * counts / rows) @ means
+    noise = math.sqrt(variance[0, 0]) / (one**2 * rows)
+    values, vectors = np.linalg.eigh(within)
+    values = np.maximum(values, max(_LEAST_VARIANCE, 0.7 * noise * math.sqrt(n)))
+    inverse: Floats = vectors / values @ vectors.T
+    return inverse
+
+
+def _discriminant(means: Floats, counts: Floats, inverse: Floats) -> list[tuple[Floats, Floats]]:
+    """Offset and slope of every feature, by class, of the linear discriminant."""
+    common = counts / counts.sum() @ means
+    slopes = (means - common) @ inverse
+    offsets = -0.5 * (means + common) * slopes
+    return [(offsets[:, at], slopes[:, at]) for at in range(means.shape[1])]
+
+
+def _log_odds(counts: Floats, noise: float, class_counts: Floats) -> Floats:
+    """Log of class shares in each category over those in all rows, drawn towards 0."""
+    prior = class_counts / class_counts.sum()
+    total = counts.sum(axis=1, keepdims=True)
+    heard = total > math.sqrt(noise * len(prior))
+    rows = np.where(heard, total, 1.0)
+    own = counts / rows
+    unsure = noise / rows**2 * (1 - 2 * prior + len(prior) * prior**2) + prior * (1 - prior) / rows
+    distance = ((own - prior) ** 2).sum(axis=1, keepdims=True)
+    trust = np.maximum(0.0, 1 - unsure.sum(axis=1, keepdims=True) / np.maximum(distance, 1e-12))
+    shares = np.maximum(prior + np.where(heard, trust, 0.0) * (own - prior), _LEAST_SHARE * prior)
+    odds: Floats = np.log(shares / shares.sum(axis=1, keepdims=True) / prior)
+    return odds

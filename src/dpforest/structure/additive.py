@@ -1,0 +1,47 @@
+"""The part of a released model that is a sum over features, beside its trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNIT = 2**16  # scores are kept as whole multiples of 1 / UNIT
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """A score for every cell of every feature, and the weight of the trees beside it.
+
+    Parameters
+    ----------
+    table : ndarray of int64, shape (n_features, n_cells, n_outputs)
+        Scores in units of 1 / UNIT.
+    tree_weight : float
+        What the trees' scores are multiplied by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> part = Additive.of(np.array([[[0.0], [1.5]], [[0.25], [0.0]]]), tree_weight=1.0)
+    >>> part.sum(np.array([[1, 0], [0, 1]]))
+    array([[1.75],
+           [0.  ]])
+    """
+
+    table: NDArray[np.int64]
+    tree_weight: float
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64], tree_weight: float) -> Additive:
+        """Round scores to whole units."""
+        return cls(np.rint(scores * UNIT).astype(np.int64), float(tree_weight))
+
+    def sum(self, cells: NDArray[Any]) -> NDArray[np.float64]:
+        """Sum of the scores of each row's cells; columns behind the features are left out."""
+        total = np.zeros((len(cells), self.table.shape[2]), np.int64)
+        for feature, scores in enumerate(self.table):
+            total += scores[cells[:, feature]]
+        return total / UNIT
