@@ -149,3 +149,14 @@ def number_correct(
                     if score > highest:
                         best, highest = k, score
                 correct[candidate] += best == code
+
+
+@njit(cache=True, nogil=True)
+def subtract_leaves(cells, feature, threshold, left_sets, level, leaves, left):
+    """Subtract the value of its leaf in one tree from every row."""
+    tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    for block in range(0, cells.shape[0], BLOCK):
+        size = min(BLOCK, cells.shape[0] - block)
+        walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+        for i in range(size):
+            left[block + i] -= leaves[node_of[i]]

@@ -46,6 +46,7 @@ class MemoryBackend:
         self._n_codes = n_codes
         self._tree_of_row = _EVERY_TREE
         self._n_threads = n_threads
+        self._left: NDArray[np.float64] | None = None  # targets less the parts subtracted so far
 
     @property
     def n_rows(self) -> int:
@@ -93,6 +94,27 @@ class MemoryBackend:
             rows = np.stack(looked_up).astype(np.float64)
             total += (rows @ rows.T).astype(np.int64)
         return total
+
+    def subtract(
+        self,
+        levels: int,
+        low: float,
+        high: float,
+        constant: float,
+        tree: FlatTrees | None,
+        leaves: NDArray[np.float64] | None,
+    ) -> None:
+        """Make new targets of what is left of the old ones; see `Curator.subtract`."""
+        from dpforest.backends import _kernels
+
+        if self._left is None:
+            self._left = np.where(self._target < 0, np.nan, self._target)
+        self._left -= constant
+        if tree is not None:
+            splits = (tree.feature, tree.threshold, tree.left_sets, tree.depth)
+            _kernels.subtract_leaves(self._cells, *splits, leaves, self._left)
+        scaled = np.clip(np.rint((self._left - low) * (levels / (high - low))), 0, levels)
+        self._target = np.where(np.isnan(scaled), -1, scaled).astype(np.int32)
 
     def number_correct(
         self,

@@ -24,6 +24,7 @@ Label privacy
 Under `LABEL_CHANGE` neighbours differ in one label and the features are public, so questions about features
 alone are free (`public_medians`, `public_cells`), and a changed label leaves one count and enters another:
 label counts move by 2 in L1 norm. With two classes the size of a leaf is public and one count tells both: 1.
+Sums of public weights over the rows of each class (`label_sums`) move by the weights of one row instead of 1.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpforest import mechanisms
 from dpforest.backends import MemoryBackend
 from dpforest.curator.payment import EXPONENTIAL, Payments
-from dpforest.mechanisms import RandomWords, Rate
+from dpforest.mechanisms import RandomWords, Rate, quantile_range
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 
@@ -85,6 +85,41 @@ class SumQueries:
         sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
         sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
         return Sums(_mirror(sums), _mirror(spread))
+
+    def target_quantile(
+        self, pool: str, share: Fraction, purpose: str, numerator: int, denominator: int
+    ) -> int:
+        """Release a level of the target that about numerator / denominator of the rows do not exceed.
+
+        Exponential mechanism on the distance in rows, scaled by the denominator: see
+        `dpforest.mechanisms.quantile_range` for W.
+        """
+        score_range = quantile_range(numerator, denominator)
+        epsilon = self._pay.for_choice(pool, share, purpose, 1, score_range, EXPONENTIAL)
+        counts = self._rows.class_counts()[None]
+        last = np.array([counts.shape[1] - 1])
+        return int(
+            mechanisms.quantile(
+                counts, np.zeros_like(last), last, epsilon, self._noise, numerator, denominator
+            )[0]
+        )
+
+    def subtract(
+        self,
+        low: float,
+        high: float,
+        constant: float = 0.0,
+        tree: FlatTrees | None = None,
+        leaves: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Replace every row's target by what released values leave of it, between `low` and `high`.
+
+        Both are in levels of the schema, and become the first and last level of the new target, to which
+        anything beyond is moved. A `constant`, or the value of the row's leaf in a `tree`, adds to what was
+        subtracted before. A row's new target follows from the row and released values alone, so nothing is
+        released and neighbours stay neighbours.
+        """
+        self._rows.subtract(self.schema.range.levels, low, high, constant, tree, leaves)
 
     def best_mixture(
         self,

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator, Utility
-from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase, PrivateForestRegressorBase
+from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import choice, parameters
 from dpforest.linear import ClassScores, class_scores, shrunk_counts
@@ -30,7 +30,6 @@ from dpforest.trees import (
     geometric_shares,
     grow_centred,
     grow_greedy,
-    shrunk_means,
     shrunk_shares,
 )
 
@@ -46,9 +45,17 @@ MOST_ROWS = 0.6  # share of a class that has most rows
 COMBINATIONS = 3  # columns made of two features, for each ordered feature
 MAX_COMBINATIONS = 200
 ROWS_PER_LEAF = 60  # times 1 / epsilon
-ROWS_PER_REGRESSION_LEAF = 300  # times 1 / epsilon
-LINEAR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-TREE_WEIGHTS = (0.0, 0.5, 1.0, 1.5)
+ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better
+MANY_CLASSES = 8  # unless there are as many classes
+ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
+# Weights of the tree and of the linear part to choose from.
+FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7)]
+MANY_WEIGHTS = [
+    (tree, linear)
+    for tree in (0.0, 0.5, 1.0, 1.5)
+    for linear in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+    if tree + linear > 0
+]
 
 _TREES = """n_estimators : 1, default=1
         Number of trees; there is one.
@@ -67,12 +74,19 @@ def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int
 
 
 def linear_share(rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
-    """Part of the model's budget for the linear part; none where its sums would drown in noise."""
+    """Part of the model's budget for the linear part; none where its sums would drown in noise.
+
+    A tree that cannot afford a leaf per class leaves more to the linear part; with many rows that needs less.
+    """
     per_class = rows_times_epsilon / n_classes
-    if per_class >= 200 and per_class / schema.n_features >= 4:
-        return Fraction(2, 5)
-    starved = per_class / schema.n_features >= 3 and n_classes >= 8
-    return Fraction(3, 5) if starved else Fraction(0)
+    per_sum = per_class / schema.n_features
+    if n_classes < MANY_CLASSES and (per_class < ENOUGH_FOR_BOTH or per_sum < 4):
+        return Fraction(0)
+    if per_class < 200 or per_sum < 4:
+        return Fraction(60, 100) if per_sum >= 3 else Fraction(0)
+    if per_sum < 150:
+        return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
+    return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
 
 
 def _leaf_shares(
@@ -93,27 +107,24 @@ def _leaf_scores(counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float
 
 
 def _mixture(
-    curator: Curator, scores: ClassScores, trees: FlatTrees, leaf_scores: NDArray[np.float64]
+    curator: Curator, scores: ClassScores, trees: FlatTrees, leaf_scores: NDArray[np.float64], enough: float
 ) -> Additive:
     """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
     prior = np.zeros_like(scores.tables[:1])
     prior[0, 0] = np.log(scores.counts / scores.counts.sum())  # a part of its own, with weight 1
     parts = np.concatenate([prior, scores.tables])
-    shapes = {"none": [(1, 0)], "squares": [(1, 0), (1, 1)], "bins": [(1, 0), (0, 1)]}[scores.curves]
-    weights = [
-        [tree, 1.0, linear, linear * lines, linear * curves]
-        for linear in LINEAR_WEIGHTS
-        for lines, curves in (shapes if linear else [(0, 0)])
-        for tree in TREE_WEIGHTS
-        if linear + tree > 0
+    candidates = [
+        [tree, 1.0, linear, linear * square][: 1 + len(parts)]
+        for tree, linear in (FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS)
+        for square in ((0.0, 1.0) if linear and len(parts) > 2 else (0.0,))
     ]
-    best = curator.best_mixture("model", CHOOSING, trees, leaf_scores, parts, np.array(weights))
-    tree_weight, *part_weights = weights[best]
+    best = curator.best_mixture("model", CHOOSING, trees, leaf_scores, parts, np.array(candidates))
+    tree_weight, *part_weights = candidates[best]
     return Additive.of(np.tensordot(part_weights, parts, axes=1), tree_weight)
 
 
 @parameters
-class _GuidedTree(PrivateForest):
+class GuidedTree(PrivateForest):
     """Plan of the budget, the same for both tasks."""
 
     n_estimators: Any = field(default=1, kw_only=False)
@@ -164,17 +175,17 @@ class _GuidedTree(PrivateForest):
         """Epsilon as the formulas take it; without noise, a large number."""
         return min(float(self.epsilon), 1e3)
 
-    def _leaf_noise(self) -> float:
-        """Return the standard deviation of the leaves' noise; 0 if they were released without."""
-        of_leaves = next(event for event in self.ledger_ if event.purpose.startswith("leaf "))
-        return 0.0 if math.isinf(self.epsilon) else float(str(of_leaves.parameters["noise_sd"]))
+    def _leaf_noises(self) -> list[float]:
+        """Return the standard deviation of the noise of each tree's leaves; 0 if there was none."""
+        of_leaves = [event for event in self.ledger_ if event.purpose.startswith("leaf ")]
+        return [0.0 if math.isinf(self.epsilon) else float(str(e.parameters["noise_sd"])) for e in of_leaves]
 
 
 @parameters
 @shared_parameters(
     _TREES, "None follows from a noisy count: about 60 / epsilon rows per leaf.", classifier=True
 )
-class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
+class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     """The default private classifier: one tree guided by the labels.
 
     In every node one exponential mechanism chooses feature and cut together, among all cuts of all features
@@ -228,7 +239,8 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
         scores = class_scores(curator, "model", share, counts, sd)
         tree_share = 1 - share - CHOOSING
         trees, leaves = self._tree(curator, tree_share, scores.counts, enough * float(tree_share))
-        self.additive_ = _mixture(curator, scores, trees, _leaf_scores(leaves[0], curator.noise_sd))
+        leaf_scores = _leaf_scores(leaves[0], curator.noise_sd)
+        self.additive_ = _mixture(curator, scores, trees, leaf_scores, enough)
         return trees, leaves
 
     def _tree(
@@ -256,8 +268,8 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.additive_ is not None:
-            return _leaf_scores(statistics[0], self._leaf_noise())[None]
-        return _leaf_shares(statistics[0], self._leaf_noise())[0][None]
+            return _leaf_scores(statistics[0], self._leaf_noises()[0])[None]
+        return _leaf_shares(statistics[0], self._leaf_noises()[0])[0][None]
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)
@@ -265,59 +277,3 @@ class PrivateForestClassifier(_GuidedTree, PrivateForestClassifierBase):
             return votes
         scores = self.additive_.sum(cells) + self.additive_.tree_weight * votes
         return np.asarray(softmax(scores, axis=1))
-
-
-@parameters
-@shared_parameters(
-    _TREES, "None follows from a noisy count: about 300 / epsilon rows per leaf.", classifier=False
-)
-class PrivateForestRegressor(_GuidedTree, PrivateForestRegressorBase):
-    """The default private regressor: one tree guided by the target.
-
-    As `PrivateForestClassifier`, with scores that compare the children's targets with the node's own noisy
-    mean. Leaves release the noisy sums of y and of its distance to the upper bound; their means are drawn
-    towards their ancestors', at the root the noisy mean of all rows.
-
-    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0).
-
-    Parameters
-    ----------
-    {parameters}
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpforest import PrivateForestRegressor
-    >>> X = np.random.default_rng(0).random((5000, 3))
-    >>> model = PrivateForestRegressor(epsilon=2.0, bounds=(0, 1), target_bounds=(0, 1)).fit(X, X[:, 0])
-    >>> model.score(X, X[:, 0]) > 0.6
-    True
-    """
-
-    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
-        self.additive_ = None
-        levels = curator.schema.range.levels
-        everything = FlatTrees.unsplit(1, 0)
-        released = curator.leaf_soft_histograms("count", everything, purpose="target of all rows")
-        root = released[0, 0].astype(np.float64)
-        rows = max(root.sum() / levels, 1.0)
-        mean = min(max(root[0] / rows, 0.0), levels)
-        depth = self.max_depth
-        if depth is None:
-            depth = guided_depth(rows * self._finite_epsilon, ROWS_PER_REGRESSION_LEAF, 2, 9)
-        splitting = SPLITTING * min(depth, 1)
-        n_columns = curator.schema.n_features
-        trees = grow_centred(curator, "model", splitting, depth, np.array([mean]), n_columns)
-        return trees, curator.leaf_soft_histograms("model", trees, 1 - splitting)
-
-    def _rows_released(self) -> float:
-        return super()._rows_released() / self.schema_.range.levels
-
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        levels = self.schema_.range.levels
-        first, second = statistics[0].sum(axis=0, dtype=np.float64)
-        rows = (first + second) / levels
-        prior = min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2
-        means = shrunk_means(statistics[0], self._leaf_noise(), levels, prior)
-        # as a pair of sums with weight one row, which the shared `predict` turns back into the mean
-        return np.stack([means, levels - means], axis=-1)[None]

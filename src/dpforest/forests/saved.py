@@ -29,7 +29,7 @@ _MODULES = {
     "PartitioningEnsembleClassifier": "dpforest.forests.partitioning",
     "PartitioningEnsembleRegressor": "dpforest.forests.partitioning",
     "PrivateForestClassifier": "dpforest.forests.guided",
-    "PrivateForestRegressor": "dpforest.forests.guided",
+    "PrivateForestRegressor": "dpforest.forests.guided_regression",
     "RandomDecisionForestClassifier": "dpforest.forests.random_forest",
     "RandomDecisionTreesClassifier": "dpforest.forests.random_trees",
     "RandomDecisionTreesRegressor": "dpforest.forests.random_trees",

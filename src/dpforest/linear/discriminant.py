@@ -7,8 +7,8 @@ follow, as post-processing,
 * the linear discriminant of Fisher (1936) on the ordered features, with the inverse of the common covariance
   where the products were affordable and of a fixed variance where not;
 * the log odds of every category, as in naive Bayes;
-* what a straight line cannot say about ordered features, as a table of its own so that it can be left out:
-  the same for their squares or, with more rows, the log odds of some bins of each.
+* with more rows, the same as for ordered features for their squares, as a table of its own, so that it can
+  be left out.
 
 Everything noisy is drawn towards what it would be if the classes did not differ (James and Stein).
 """
@@ -29,8 +29,6 @@ SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
 PRODUCTS = Fraction(1, 2)  # of the rest, for the common covariance
 LOUDEST_COVARIANCE = 0.6  # noise of its eigenvalues above which the covariance is not worth asking for
 ENOUGH_FOR_SQUARES = 20  # rows times epsilon, per class and feature
-ENOUGH_FOR_BINS = 60
-N_BINS = 8
 VARIANCE = 0.3  # of a standard scale within a class, where it is not measured
 _LEAST_VARIANCE = 0.01
 _LEAST_SHARE = 0.02
@@ -41,13 +39,11 @@ Floats = NDArray[np.float64]
 class ClassScores(NamedTuple):
     """Released class counts, and tables of scores that are added over the features of a row.
 
-    `tables` has shape (3, n_features, n_cells, n_classes): categories, lines through ordered features, and
-    curves. `curves` tells what the third is: nothing, to be added to the lines, or to take their place.
+    `tables` has shape (1 or 2, n_features, n_cells, n_classes): everything linear, and squares.
     """
 
     counts: Floats
     tables: Floats
-    curves: str
 
 
 def shrunk_counts(counts: Floats, noise_sd: float) -> Floats:
@@ -98,59 +94,44 @@ def class_scores(
     products = (share - scaling) * PRODUCTS
     if not _is_worth_it(len(ordered), rows, epsilon * float(products / share)):
         products = Fraction(0)
-    enough = rows * epsilon / (len(counts) * schema.n_features)
-    curves = "bins" if enough >= ENOUGH_FOR_BINS else "squares" if enough >= ENOUGH_FOR_SQUARES else "none"
     scales = standard_scales(curator, pool, scaling, ordered, rows) if ordered else []
+    parts = [scales]
+    if ordered and rows * epsilon >= ENOUGH_FOR_SQUARES * len(counts) * schema.n_features:
+        parts.append([_even_part(scale) for scale in scales])
+    # two questions: asked as one, many categories would drown the few sums of ordered features
+    for_sums = (share - scaling - products) * Fraction(len(ordered), schema.n_features)
+    for_categories = share - scaling - products - for_sums
 
-    lines = [scales, [_square(scale) for scale in scales]] if curves == "squares" else [scales]
-    codes = {at: np.arange(schema.n_cells[at]) for at in nominal}
-    if curves == "bins":
-        codes |= {at: _bins(scale) for at, scale in zip(ordered, scales, strict=True)}
-    n_asked = len(ordered) + len(codes)
-    for_lines = (share - scaling - products) * Fraction(len(ordered), n_asked)
-    for_codes = (share - scaling - products) * Fraction(len(codes), n_asked)
-
-    tables = np.zeros((3, schema.n_features, int(schema.n_cells[: schema.n_features].max()), len(counts)))
-    told = [(counts, counts_sd**2)]
-    if codes:
-        by_code = _count_codes(curator, pool, for_codes, codes, told)
-    if ordered:
-        sums = _sum_lines(curator, pool, for_lines, ordered, lines, told)
+    told = [(counts, counts_sd**2)]  # everything that tells the class counts, with its variance
+    categories = _count_categories(curator, pool, for_categories, nominal, told) if nominal else {}
+    sums = _sum_scales(curator, pool, for_sums, ordered, parts, told) if ordered else []
     counts = _pooled_counts(told)
-    if codes:
-        for at, (code_counts, noise) in by_code.items():
-            cells = codes[at]
-            tables[0 if at in nominal else 2, at, : len(cells)] = _log_odds(code_counts, noise, counts)[cells]
-    if ordered:
-        for number, (part, (moments, noise)) in enumerate(zip(lines, sums, strict=True)):
-            means = _shrunk_means(moments / counts[:, None], counts, noise)
-            inverse = np.eye(len(part)) / VARIANCE
-            if number == 0 and products:
-                inverse = _inverse_covariance(curator, pool, products, ordered, part, means, counts)
-            for at, scale, (offset, slope) in zip(
-                ordered, part, _discriminant(means, counts, inverse), strict=True
-            ):
-                tables[1 + number, at, : len(scale)] = np.outer(scale, slope) + offset
-    return ClassScores(counts, tables, curves)
+    tables = np.zeros((len(parts), schema.n_features, int(schema.n_cells.max()), len(counts)))
+    for at, (table, noise) in categories.items():
+        tables[0, at, : len(table)] = _log_odds(table, noise, counts)
+    for number, (moments, noise) in enumerate(sums):
+        means = _shrunk_means(moments / counts[:, None], counts, noise)
+        inverse = np.eye(len(ordered)) / VARIANCE
+        if number == 0 and products:
+            inverse = _inverse_covariance(curator, pool, products, ordered, scales, means, counts)
+        lines = _discriminant(means, counts, inverse)
+        for at, scale, (offset, slope) in zip(ordered, parts[number], lines, strict=True):
+            tables[number, at, : len(scale)] = np.outer(scale, slope) + offset
+    return ClassScores(counts, tables)
 
 
-def _count_codes(
-    curator: Curator,
-    pool: str,
-    share: Fraction,
-    codes: dict[int, NDArray[np.int64]],
-    told: list[tuple[Floats, float]],
+def _count_categories(
+    curator: Curator, pool: str, share: Fraction, features: list[int], told: list[tuple[Floats, float]]
 ) -> dict[int, tuple[Floats, float]]:
-    """Noisy rows by code and class of each feature, and their variance; `told` hears of the class counts."""
-    widths = [int(code.max()) + 1 for code in codes.values()]
+    """Noisy rows by category and class of each feature, and their variance; `told` hears of class counts."""
+    widths = [int(curator.schema.n_cells[at]) for at in features]
     one = units(sum(widths), float(curator.ledger.plan.amount(pool) * share))
     blocks = [
-        Block(at, one * np.eye(width, dtype=np.int64)[code])
-        for (at, code), width in zip(codes.items(), widths, strict=True)
+        Block(at, one * np.eye(width, dtype=np.int64)) for at, width in zip(features, widths, strict=True)
     ]
     sums, variance = curator.lookup_sums(pool, share, "categories by class", blocks, one, by_class=True)
     found, first = {}, 0
-    for at, width in zip(codes, widths, strict=True):
+    for at, width in zip(features, widths, strict=True):
         counts, noise = sums[:, first : first + width].T / one, float(variance[first]) / one**2
         found[at] = (counts, noise)
         told.append((counts.sum(axis=0), width * noise))
@@ -158,29 +139,29 @@ def _count_codes(
     return found
 
 
-def _sum_lines(
+def _sum_scales(
     curator: Curator,
     pool: str,
     share: Fraction,
     features: list[int],
-    lines: list[list[Floats]],
+    parts: list[list[Floats]],
     told: list[tuple[Floats, float]],
 ) -> list[tuple[Floats, float]]:
     """Noisy class sums of each list of scales, and their variance; `told` hears of the class counts."""
-    n_sums = 1 + len(lines) * len(features)
+    n_sums = 1 + len(parts) * len(features)
     one = units(n_sums, float(curator.ledger.plan.amount(pool) * share))
     everywhere = np.full((int(curator.schema.n_cells[0]), 1), one, np.int64)
     blocks = [Block(0, everywhere)]  # sums to the rows themselves
-    for part in lines:
-        blocks += [Block(at, _whole(scale, one)) for at, scale in zip(features, part, strict=True)]
+    for part in parts:
+        blocks += [Block(at, _whole_units(scale, one)) for at, scale in zip(features, part, strict=True)]
     sums, variance = curator.lookup_sums(pool, share, "features by class", blocks, one, by_class=True)
     noise = float(variance[0]) / one**2
     told.append((sums[:, 0] / one, noise))
-    return [(part / one, noise) for part in np.split(sums[:, 1:], len(lines), axis=1)]
+    return [(part / one, noise) for part in np.split(sums[:, 1:], len(parts), axis=1)]
 
 
 def _is_worth_it(n_features: int, rows: float, epsilon: float) -> bool:
-    """Whether noisy products would tell more than noise about the covariance."""
+    """Tell whether noisy products would say more than noise about the covariance."""
     if n_features < 2:
         return False
     n_products = n_features * (n_features + 1) // 2
@@ -188,23 +169,16 @@ def _is_worth_it(n_features: int, rows: float, epsilon: float) -> bool:
     return noise * math.sqrt(n_features) < LOUDEST_COVARIANCE
 
 
-def _square(scale: Floats) -> Floats:
+def _even_part(scale: Floats) -> Floats:
     """Even counterpart of a scale, also between -1 and 1."""
     square: Floats = 2 * scale**2 - 1
     square[-2:] = 0.0  # missing and unknown values tell nothing
     return square
 
 
-def _whole(values: Floats, one: int) -> NDArray[np.int64]:
+def _whole_units(values: Floats, one: int) -> NDArray[np.int64]:
     """Whole units towards zero, so that no bound is exceeded, as a block of one coordinate."""
     return np.trunc(values * one).astype(np.int64)[:, None]
-
-
-def _bins(scale: Floats) -> NDArray[np.int64]:
-    """Bin of every cell, of equal width on the standard scale; the last one is for missing and unknown."""
-    bins = np.minimum(((scale + 1) / 2 * N_BINS).astype(np.int64), N_BINS - 1)
-    bins[-2:] = N_BINS
-    return bins
 
 
 def _pooled_counts(told: list[tuple[Floats, float]]) -> Floats:
@@ -238,7 +212,7 @@ def _inverse_covariance(
     n = len(features)
     epsilon = float(curator.ledger.plan.amount(pool) * share)
     one = max(256, math.isqrt(units(n * (n + 1) // 2, epsilon)))
-    blocks = [Block(at, _whole(scale, one)) for at, scale in zip(features, scales, strict=True)]
+    blocks = [Block(at, _whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
     sums, variance = curator.product_sums(pool, share, "products of the features", blocks, one)
     rows = counts.sum()
     within = sums / (one**2 * rows) - (means.T * counts / rows) @ means

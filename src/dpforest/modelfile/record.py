@@ -131,7 +131,11 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
     }
     if record.additive is not None:
         part = record.additive
-        body["additive"] = {"table": write_array(part.table), "tree_weight": part.tree_weight}
+        body["additive"] = {
+            "table": write_array(part.table),
+            "tree_weight": part.tree_weight,
+            "spans": part.spans.tolist(),
+        }
     write_document(body, path)
 
 
@@ -198,12 +202,16 @@ def _parse(body: dict[str, Any]) -> ModelRecord:
 
 
 def _parse_additive(document: Any, schema: Schema) -> Additive:
-    if not isinstance(document, dict) or set(document) != {"table", "tree_weight"}:
-        raise ModelFileError("additive must be null or hold table and tree_weight, and nothing else.")
+    if not isinstance(document, dict) or set(document) != {"table", "tree_weight", "spans"}:
+        raise ModelFileError("additive must be null or hold table, tree_weight and spans, and nothing else.")
     shape = read_shape(document["table"], "additive", (3,), MAX_ENTRIES)
     if shape != _additive_shape(schema):
         raise ModelFileError("the additive part does not fit the features and the target.")
-    return Additive(read_array(document["table"], "additive", shape, np.int64), document["tree_weight"])
+    if not isinstance(document["spans"], list) or len(document["spans"]) > MAX_TREES:
+        raise ModelFileError("spans must be a list with one pair of numbers per tree.")
+    spans = np.array(document["spans"], np.float64).reshape(-1, 2)
+    table = read_array(document["table"], "additive", shape, np.int64)
+    return Additive(table, document["tree_weight"], spans)
 
 
 def _parse_trees(document: Any, schema: Schema) -> FlatTrees:
@@ -280,6 +288,9 @@ def _check_additive(part: Additive, schema: Schema) -> None:
         raise ModelFileError("a score of the additive part is too large.")
     if type(part.tree_weight) is not float or not 0 <= part.tree_weight <= MAX_TREE_WEIGHT:
         raise ModelFileError(f"tree_weight must be a number from 0 to {MAX_TREE_WEIGHT}.")
+    spans = part.spans
+    if spans.ndim != 2 or not np.isfinite(spans).all() or not (spans[:, 0] < spans[:, 1]).all():
+        raise ModelFileError("the spans of the trees are not pairs of rising numbers.")
 
 
 def _check_statistics(statistics: NDArray[np.int64], trees: FlatTrees, schema: Schema) -> None:

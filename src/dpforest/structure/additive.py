@@ -1,4 +1,4 @@
-"""The part of a released model that is a sum over features, beside its trees."""
+"""The part of a released model that is a sum over features, and how trees add to it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNIT = 2**16  # scores are kept as whole multiples of 1 / UNIT
+_NO_SPANS = np.empty((0, 2))
 
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """A score for every cell of every feature, and the weight of the trees beside it.
+    """A score for every cell of every feature, and how the trees beside it add to their sum.
 
     Parameters
     ----------
@@ -21,6 +22,8 @@ class Additive:
         Scores in units of 1 / UNIT.
     tree_weight : float
         What the trees' scores are multiplied by.
+    spans : ndarray of shape (n_trees, 2) or (0, 2)
+        For numbers: what the first and last level of each tree's own target stand for.
 
     Examples
     --------
@@ -33,11 +36,14 @@ class Additive:
 
     table: NDArray[np.int64]
     tree_weight: float
+    spans: NDArray[np.float64]
 
     @classmethod
-    def of(cls, scores: NDArray[np.float64], tree_weight: float) -> Additive:
+    def of(
+        cls, scores: NDArray[np.float64], tree_weight: float, spans: NDArray[np.float64] = _NO_SPANS
+    ) -> Additive:
         """Round scores to whole units."""
-        return cls(np.rint(scores * UNIT).astype(np.int64), float(tree_weight))
+        return cls(np.rint(scores * UNIT).astype(np.int64), float(tree_weight), spans)
 
     def sum(self, cells: NDArray[Any]) -> NDArray[np.float64]:
         """Sum of the scores of each row's cells; columns behind the features are left out."""

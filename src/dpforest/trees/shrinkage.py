@@ -97,8 +97,11 @@ def shrunk_means(sums: NDArray[np.int64], noise_sd: float, levels: int, prior: f
         noise = noise_sd**2 * leaves_below * (share**2 + (1 - share) ** 2) / rows**2
         noise = noise + levels**2 * spread / rows
         weight = np.where(heard, rows, 0.0)
-        excess = (weight * ((own - parent) ** 2 - noise)).sum() / max(weight.sum(), 1.0)
-        trust = max(excess, 0.0) / (max(excess, 0.0) + noise)
+        weight = weight / max(weight.sum(), 1.0)
+        # less one standard deviation of what noise alone would give: few nodes are easily misled
+        by_chance = np.sqrt(2 * (weight**2 * noise**2).sum())
+        excess = max((weight * ((own - parent) ** 2 - noise)).sum() - by_chance, 0.0)
+        trust = excess / (excess + noise)
         means = parent + np.where(heard, trust, 0.0) * (own - parent)
     return means
 

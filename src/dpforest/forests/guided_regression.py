@@ -1,0 +1,195 @@
+"""The default forest for numbers: a few trees, each on what those before it leave of the target.
+
+As in `guided`, everything that could be tuned is a formula of public quantities and of a noisy count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.curator import Curator
+from dpforest.forests.base import PrivateForestRegressorBase
+from dpforest.forests.docs import shared_parameters
+from dpforest.forests.guided import GuidedTree, guided_depth
+from dpforest.forests.parameters import parameters, whole
+from dpforest.structure import Additive, FlatTrees
+from dpforest.trees import grow_centred, shrunk_means
+
+# Parts of the model's budget.
+CLIPPING = Fraction(3, 100)
+RESIDUAL_CLIPPING = Fraction(5, 100)  # of a tree's
+SPLITTING = Fraction(60, 100)  # of the rest of a tree's
+ENOUGH_TO_BOOST = 60_000  # rows times epsilon
+ROUNDS = 3
+LEARNING_RATE = 0.8  # of each tree, if there are several
+ROWS_PER_LEAF = 300  # times 1 / epsilon, for each tree
+MOST_CLIPPED = 0.05  # of the rows, at either end
+TAIL = 8.0  # rows times epsilon that a clip bound may miss by
+LEAST_SPAN = 0.02  # of the span before, or it is kept
+
+_N_TREES = """n_estimators : int or None, default=None
+        Number of trees; None takes three where rows times epsilon are enough, else one.
+    """
+
+
+@parameters
+@shared_parameters(
+    _N_TREES, "None follows from a noisy count: about 300 / epsilon rows per leaf.", classifier=False
+)
+class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
+    """The default private regressor: one to three trees guided by the target.
+
+    First the target is clipped to private quantiles, so that noise is in proportion to where it lies, not to
+    its public bounds. Then trees are grown as by `PrivateForestClassifier`, one, or three with more rows,
+    each on what those before it leave of the target, clipped to private quantiles again. Leaves release the
+    noisy sums of y and of its distance to the upper bound; their means are drawn towards their ancestors'.
+
+    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
+    all questions add up, and what a part leaves of a row's target follows from that row and released values.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpforest import PrivateForestRegressor
+    >>> X = np.random.default_rng(0).random((5000, 3))
+    >>> model = PrivateForestRegressor(epsilon=2.0, bounds=(0, 1), target_bounds=(0, 1)).fit(X, X[:, 0])
+    >>> model.score(X, X[:, 0]) > 0.6
+    True
+    """
+
+    n_estimators: Any = field(default=None, kw_only=False)
+
+    _rules: ClassVar = {**GuidedTree._rules, "n_estimators": whole(1, 10, or_none=True)}
+
+    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
+        schema, levels = curator.schema, curator.schema.range.levels
+        mean, rows = _mean_and_rows(curator)
+        enough = rows * self._finite_epsilon
+        clipping = CLIPPING if _can_clip(enough, CLIPPING) else Fraction(0)
+        low, high = _clip(curator, clipping, enough, (0.0, float(levels)))
+        constant = min(max(mean, low), high)
+        span = low - constant, high - constant
+        curator.subtract(*span, constant=constant)
+        share = 1 - clipping
+        n_trees = self.n_estimators or (ROUNDS if enough * float(share) >= ENOUGH_TO_BOOST else 1)
+        weight = LEARNING_RATE if n_trees > 1 else 1.0
+        depth = self.max_depth
+        if depth is None:
+            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, 2, 9)
+
+        grown, sums, spans = [], [], []
+        for number in range(n_trees):
+            tree_share = share / n_trees
+            clipping = tree_share * RESIDUAL_CLIPPING
+            if number and _can_clip(enough, clipping):
+                span = _clip(curator, clipping, enough, span)
+                curator.subtract(*span)
+                tree_share -= clipping
+            splitting = tree_share * SPLITTING * min(depth, 1)
+            zero = np.array([-span[0] / (span[1] - span[0]) * levels])
+            tree = grow_centred(curator, "model", splitting, depth, zero, schema.n_features)
+            purpose = f"leaf target sums, tree {number}"
+            found = curator.leaf_soft_histograms("model", tree, tree_share - splitting, purpose)[0]
+            if number + 1 < n_trees:
+                values = weight * _leaf_values(found, curator.noise_sd, levels, span)
+                curator.subtract(*span, tree=tree, leaves=values)
+            grown.append(tree)
+            sums.append(found)
+            spans.append(span)
+        table = np.zeros((schema.n_features, int(schema.n_cells[: schema.n_features].max()), 1))
+        table[0] = constant
+        self.additive_ = Additive.of(table, weight, np.array(spans))
+        feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
+        forest = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
+        return forest, np.stack(sums)
+
+    def _rows_released(self) -> float:
+        return float(self.leaf_statistics_[0].sum()) / self.schema_.range.levels
+
+    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Turn sums into what each leaf adds to the target, in levels; the second output is not used."""
+        if self.additive_ is None or len(self.additive_.spans) != len(statistics):
+            raise ValueError("every tree needs the span of its target.")
+        levels = self.schema_.range.levels
+        values = [
+            self.additive_.tree_weight * _leaf_values(sums, sd, levels, tuple(span))
+            for sums, sd, span in zip(statistics, self._leaf_noises(), self.additive_.spans, strict=True)
+        ]
+        return np.stack([np.stack(values), np.zeros(statistics.shape[:2])], axis=-1)
+
+    def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
+        votes = super()._sum_parts(cells, n_threads)
+        return votes if self.additive_ is None else votes + self.additive_.sum(cells)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        level = self._sum_votes(X)[:, 0]
+        target = self.schema_.range
+        return target.decode(np.clip(level, 0, target.levels))
+
+
+def _mean_and_rows(curator: Curator) -> tuple[float, float]:
+    """Noisy mean target, in levels, and number of rows."""
+    levels = curator.schema.range.levels
+    nothing = FlatTrees.unsplit(1, 0)
+    released = curator.leaf_soft_histograms("count", nothing, purpose="target of all rows")
+    first, second = released[0, 0].astype(np.float64)
+    rows = (first + second) / levels
+    return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
+
+
+def _can_clip(enough: float, share: Fraction) -> bool:
+    """Tell whether private quantiles would miss few rows."""
+    return MOST_CLIPPED * enough * float(share / 2) >= TAIL
+
+
+def _clip(curator: Curator, share: Fraction, enough: float, span: tuple[float, float]) -> tuple[float, float]:
+    """Private quantiles within the present span of the target, or nothing if there is nothing to spend.
+
+    They leave out, at either end, as many rows as the mechanism may miss them by.
+    """
+    if not share:
+        return span
+    out_of = 10_000
+    few = max(math.ceil(TAIL / (enough * float(share / 2)) * out_of), 1)
+    width = (span[1] - span[0]) / curator.schema.range.levels
+    low = curator.target_quantile("model", share / 2, "lower clip bound", few, out_of)
+    high = curator.target_quantile("model", share / 2, "upper clip bound", out_of - few, out_of)
+    if (high - low) * width < LEAST_SPAN * (span[1] - span[0]):
+        return span
+    return span[0] + low * width, span[0] + (high + 1) * width
+
+
+def _leaf_values(
+    sums: NDArray[np.int64], noise_sd: float, levels: int, span: tuple[float, float]
+) -> NDArray[np.float64]:
+    """Mean of what is left of the target in each leaf, drawn towards its ancestors' and in the end to 0."""
+    width = (span[1] - span[0]) / levels
+    zero = min(max(-span[0] / width, 0.0), levels)
+    first, second = sums.sum(axis=0, dtype=np.float64)
+    rows = (first + second) / levels
+    if rows >= 1:  # all leaves together, as far as noise does not explain that they differ from 0
+        away = min(max(first / rows, 0.0), levels) - zero
+        noise = len(sums) * (noise_sd / rows) ** 2
+        zero += away * max(0.0, 1 - noise / max(away**2, 1e-12))
+    return span[0] + shrunk_means(sums, noise_sd, levels, zero) * width
