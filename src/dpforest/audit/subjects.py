@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpforest import forests
+from dpforest import baselines, forests
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Feature, Nominal, Numeric, Range, Schema
 
@@ -63,6 +63,28 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "two trees": {"n_estimators": 2},
         "three classes": {"schema": THREE_CLASSES},
     },
+    "FriedmanSchusterTreeClassifier": {
+        "gini": {"criterion": "gini"},
+        "information gain": {"criterion": "information_gain"},
+        "two levels": {"max_depth": 2},
+    },
+    "PatilSinghForestClassifier": {
+        "two trees": {"n_estimators": 2},
+        "information gain": {"criterion": "information_gain"},
+    },
+    "FletcherIslamForestClassifier": {"two trees": {"n_estimators": 2}, "noisy depth": {"max_depth": None}},
+    "RanaForestClassifier": {"two trees": {"n_estimators": 2}},
+    "MaxTreeClassifier": {"two trees": {"n_estimators": 2}, "noisy depth": {"max_depth": None}},
+    "XinForestClassifier": {"two trees": {"n_estimators": 2}},
+    "JPWForestClassifier": {"two trees": {"n_estimators": 2}, "noisy depth": {"max_depth": None}},
+    "SemiSupervisedRDTClassifier": {
+        "two trees": {"n_estimators": 2, "min_labels": 1.0},
+        "three classes": {"schema": THREE_CLASSES},
+    },
+    "TransductiveOutputPerturbationClassifier": {
+        "all cells": {"max_depth": None, "n_neighbors": 1},
+        "three classes": {"schema": THREE_CLASSES},
+    },
 }
 
 
@@ -85,8 +107,8 @@ def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
     'exponential'
     """
     found = {}
-    for name in forests.__all__:
-        estimator = getattr(forests, name)
+    known = {name: getattr(room, name) for room in (forests, baselines) for name in room.__all__}
+    for name, estimator in known.items():
         if not hasattr(estimator, "fit"):
             continue
         schema = REGRESS if "Regressor" in name else CLASSIFY

@@ -8,18 +8,27 @@ guarantee.
 Modules, in the order of their dependence: `domain` (public facts and raw rows), `draws` (random choices),
 `trees`, `leaves` and `forest` (what all but one form share), then one module per paper: `median_splits` and
 `median_forest` (Consul and Williamson, 2020 and 2021), `smooth_sensitivity` (Fletcher and Islam, 2017),
-`random_trees` (Bojarski and others, 2014), `partitioning` (Huang, Lei and Kaban, 2022). `broken_promises`
-says what each gets wrong.
+`random_trees` (Bojarski and others, 2014), `partitioning` (Huang, Lei and Kaban, 2022), and one per system
+that these compare with: `jpw` (Jagannathan and others, 2012), `semi_supervised_rdt` (Jagannathan and others,
+2013), `linear_predictor` (Long and Sakuma, 2017); on the trees of `multiway`, `bootstrap_forests` (Patil and
+Singh, 2014; Rana and others, 2015; Liu and others, 2018), `local_sensitivity` (Fletcher and Islam, 2015) and
+`greedy_smooth` (Xin and others, 2019). `broken_promises` says what each gets wrong.
 
 All fits have the form `fit(X, y, domain, rng, *, epsilon, ...)` and return a `PublishedForest`.
 """
 
+from dpforest.published.bootstrap_forests import bootstrap_forest, maximal_vote_forest, relaxed_forest
 from dpforest.published.broken_promises import BROKEN_PROMISES, BrokenPromise, reasons
 from dpforest.published.domain import Domain, domain_of, raw_matrix, raw_target
 from dpforest.published.forest import PublishedForest
+from dpforest.published.greedy_smooth import greedy_smooth_forest
+from dpforest.published.jpw import noisy_count_forest
+from dpforest.published.linear_predictor import output_perturbation
+from dpforest.published.local_sensitivity import local_sensitivity_forest
 from dpforest.published.median_forest import dipri_me
 from dpforest.published.partitioning import partitioning_ensemble, transductive_ensemble
 from dpforest.published.random_trees import random_decision_trees
+from dpforest.published.semi_supervised_rdt import semi_supervised_random_trees
 from dpforest.published.smooth_sensitivity import smooth_sensitivity_forest
 
 __all__ = [
@@ -27,13 +36,21 @@ __all__ = [
     "BrokenPromise",
     "Domain",
     "PublishedForest",
+    "bootstrap_forest",
     "dipri_me",
     "domain_of",
+    "greedy_smooth_forest",
+    "local_sensitivity_forest",
+    "maximal_vote_forest",
+    "noisy_count_forest",
+    "output_perturbation",
     "partitioning_ensemble",
     "random_decision_trees",
     "raw_matrix",
     "raw_target",
     "reasons",
+    "relaxed_forest",
+    "semi_supervised_random_trees",
     "smooth_sensitivity_forest",
     "transductive_ensemble",
 ]

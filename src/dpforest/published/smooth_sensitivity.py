@@ -164,12 +164,12 @@ def leaf_keys(X: FloatArray, keys: Keys, domain: Domain, depth: int) -> Keys:
     for _ in range(depth):
         choices = unused.sum(axis=1) if nominal.any() else np.full(len(X), domain.n_features)
         walking = choices > 0  # all features of a path may be discrete and used up
-        pick = np.minimum((_uniform(keys, _FEATURE) * choices).astype(np.int64), choices - 1)
+        pick = np.minimum((uniform_of(keys, _FEATURE) * choices).astype(np.int64), choices - 1)
         feature = (unused.cumsum(axis=1) <= pick[:, None]).sum(axis=1) if nominal.any() else pick
         feature = np.where(walking, feature, 0)
         value, discrete = X[rows, feature], nominal[feature]
         bottom, top = low[rows, feature], high[rows, feature]
-        point = bottom + (top - bottom) * _uniform(keys, _POINT)
+        point = bottom + (top - bottom) * uniform_of(keys, _POINT)
         above = value >= point
         low[rows, feature] = np.where(above & ~discrete, point, bottom)
         high[rows, feature] = np.where(above | discrete, top, point)
@@ -187,7 +187,8 @@ def _mix(keys: Keys, purpose: Keys | np.uint64 | int) -> Keys:
     return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
 
 
-def _uniform(keys: Keys, purpose: int) -> FloatArray:
+def uniform_of(keys: Keys, purpose: int) -> FloatArray:
+    """Return a number from [0, 1) for every key, always the same for the same purpose."""
     return np.asarray((_mix(keys, purpose) >> np.uint64(11)) * 2.0**-53)
 
 
@@ -230,7 +231,7 @@ class SmoothForest(PublishedForest):
 
     def labels_of(self, keys: Keys) -> IntArray:
         """Return the labels of leaves; an empty leaf has a random one, always the same."""
-        guess = (_uniform(keys, _LABEL) * self.domain.n_classes).astype(np.int64)
+        guess = (uniform_of(keys, _LABEL) * self.domain.n_classes).astype(np.int64)
         if not len(self.leaves):
             return guess
         at = np.minimum(np.searchsorted(self.leaves, keys), len(self.leaves) - 1)
