@@ -11,10 +11,11 @@ import pytest
 import dpforest
 from dpforest import mechanisms
 from dpforest.audit import audit, audit_exact, audit_ledger, audit_one_run, presets
+from dpforest.baselines import TransductiveOutputPerturbationClassifier
 from dpforest.curator import Curator, PrivateTable, payment
 from dpforest.mechanisms import RandomWords, Rate, quantile_log_pmf
 from dpforest.privacy import BudgetPlan
-from dpforest.schema import Classes, Numeric, Schema
+from dpforest.schema import Classes, Numeric, Range, Schema
 from dpforest.structure import FlatTrees
 
 TWO = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home"]))
@@ -172,4 +173,35 @@ def test_forgotten_charge(monkeypatch, forgotten):
             charge(self, pool, share, purpose, *rest)
 
     monkeypatch.setattr(payment.Payments, "_charge", forgetful)
+    assert audit_ledger(model, random_state=1).violation
+
+
+NUMBERS = Schema(TWO.features, Range(0, 1))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(
+    "model",
+    [
+        dpforest.PrivateForestClassifier(epsilon=5000.0, schema=TWO),
+        dpforest.PrivateForestRegressor(epsilon=5000.0, schema=NUMBERS),
+        TransductiveOutputPerturbationClassifier(schema=TWO),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_ledger_of_sums(monkeypatch, model, delta):
+    """With so much epsilon default forests ask everything they can; noise for half the bound is found."""
+    model.set_params(delta=delta)
+    kept = audit_ledger(model, random_state=1)
+    # a little less where no cell of this schema reaches its bound
+    assert 0.9 * kept.claim < kept.loss < kept.claim * (1 + 1e-5)
+    for paying in ("for_sums", "for_noise"):
+        honest = getattr(payment.Payments, paying)
+
+        def stingy(self, pool, share, purpose, first=1, *sizes, honest=honest, **named):
+            first = named.pop("copies", first)
+            sizes = [max(1, size // 2) for size in (*sizes, *named.values())]
+            return honest(self, pool, share, purpose, first, *sizes)
+
+        monkeypatch.setattr(payment.Payments, paying, stingy)
     assert audit_ledger(model, random_state=1).violation

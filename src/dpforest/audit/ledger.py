@@ -23,7 +23,7 @@ from dpforest.audit.pairs import random_rows
 from dpforest.audit.result import AuditResult
 from dpforest.audit.running import Subject
 from dpforest.audit.statistical import declared_schema
-from dpforest.curator import Curator
+from dpforest.curator import Curator, SumQueries
 from dpforest.privacy import Event, Ledger, NeighboringRelation
 from dpforest.schema import Classes, Schema
 
@@ -94,6 +94,7 @@ class _Look:
     """One query of the curator: what it was charged, and the mechanisms that it ran."""
 
     query: str
+    moves: tuple[int, int] | None = None  # how far a step moves what is asked: L1 norm, squared L2 norm
     charge: Event | None = None
     mechanisms: list[tuple[str, Fraction]] = field(default_factory=list)
 
@@ -111,11 +112,10 @@ def _cost(
     kind: str, strength: Fraction, look: _Look, schema: Schema, relation: NeighboringRelation, pure: bool
 ) -> Fraction:
     """Return the cost of one mechanism for the rows of one node."""
-    moves = _moves(look.query, schema, relation)
+    moves, squared = look.moves or _moves(look.query, schema, relation)
     if kind == "discrete_gaussian":  # strength is the variance
-        squared = moves**2 if look.query == "leaf_soft_histograms" else moves
         return squared / (2 * strength)
-    if kind == "discrete_laplace":
+    if kind in ("discrete_laplace", "block_norm"):
         epsilon = strength * moves
     elif kind in ("quantile", "balanced_subset"):  # run at an epsilon, their score range built in
         epsilon = strength
@@ -127,20 +127,36 @@ def _cost(
     return epsilon**2 / (8 if bounded_range else 2)
 
 
-def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> int:
-    """Return how far one step moves a table of counts in L1 norm; 1, the least, for queries not known."""
+def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[int, int]:
+    """Return how far one step moves a table of counts, L1 norm and squared L2 norm; 1 where not known."""
     if query == "leaf_soft_histograms":
-        return schema.range.levels
+        return schema.range.levels, schema.range.levels**2
     if query == "leaf_histograms" and relation is NeighboringRelation.LABEL_CHANGE:
         two = isinstance(schema.target, Classes) and schema.target.n_classes == 2
-        return 1 if two else 2  # two classes share one noisy count
-    return 1
+        return (1, 1) if two else (2, 2)  # two classes share one noisy count
+    return 1, 1
+
+
+def _moves_of_arguments(query: str, schema: Schema, args: tuple[Any, ...]) -> tuple[int, int] | None:
+    """Return the same for queries whose arguments say what a row adds."""
+    if query in ("lookup_sums", "product_sums"):
+        largest = [int(np.abs(block.values).sum(axis=1).max()) for block in args[3]]
+        if query == "lookup_sums":  # the norm of the noise looks at the largest block alone
+            return max(largest), sum(most**2 for most in largest)
+        pairs = [one * other for at, one in enumerate(largest) for other in largest[at:]]
+        return max(pairs), sum(most**2 for most in pairs)
+    if query == "label_sums":
+        weights = np.abs(args[1].astype(np.int64))
+        sides = 1 if schema.classes.n_classes == 2 else 2  # a label leaves one class and enters another
+        return sides * int(weights.sum(axis=1).max()), sides * int((weights**2).sum(axis=1).max())
+    return None
 
 
 # where each mechanism takes its strength: position of the argument, and how to read it
 _STRENGTH: dict[str, tuple[int, Callable[[Any], Fraction]]] = {
     "discrete_laplace": (1, lambda rate: rate.value),
     "discrete_gaussian": (1, mechanisms.discrete_gaussian_parameter),
+    "block_norm": (2, lambda rate: rate.value),
     "exponential": (2, lambda rate: rate.value),
     "permute_and_flip": (1, lambda rate: rate.value),
     "quantile": (3, Fraction),
@@ -161,7 +177,8 @@ def _metered() -> Iterator[list[_Look]]:
     def watched_query(query: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def run(curator: Curator, *args: Any, **options: Any) -> Any:
-            look, charged = _Look(query), len(curator.ledger)
+            look = _Look(query, _moves_of_arguments(query, curator.schema, args))
+            charged = len(curator.ledger)
             looks.append(look)
             answer = method(curator, *args, **options)
             if len(curator.ledger) > charged:
@@ -182,10 +199,11 @@ def _metered() -> Iterator[list[_Look]]:
         return run
 
     try:
-        for query, method in list(vars(Curator).items()):
-            # public_... read features that are public under label privacy
-            if callable(method) and not query.startswith(("_", "public_")):
-                replace(Curator, query, watched_query(query, method))
+        for owner in (Curator, SumQueries):
+            for query, method in list(vars(owner).items()):
+                # public_... read features that are public under label privacy
+                if callable(method) and not query.startswith(("_", "public_")):
+                    replace(owner, query, watched_query(query, method))
         for kind in _STRENGTH:
             replace(mechanisms, kind, watched_mechanism(kind, getattr(mechanisms, kind)))
         yield looks

@@ -8,6 +8,7 @@ much as it ever can.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from dpforest import baselines, forests
@@ -20,6 +21,14 @@ FEATURES: dict[str, Feature] = {"age": Numeric(0, 8, bins=4), "ward": Nominal(["
 CLASSIFY, REGRESS = Schema(FEATURES, Classes(["died", "home"])), Schema(FEATURES, Range(0, 1))
 THREE_CLASSES = Schema(FEATURES, Classes(["died", "home", "moved"]))
 
+
+class LinearPartForestClassifier(forests.PrivateForestClassifier):
+    """The default forest with its linear part even where there are too few rows for it."""
+
+    def _linear_share(self, *_: Any) -> Fraction:
+        return Fraction(2, 5)
+
+
 # what every estimator can be asked for; without splits the leaves get the whole budget, and flaws show most
 PROMISES: dict[str, dict[str, Any]] = {
     "leaves alone": {"max_depth": 0},
@@ -30,6 +39,7 @@ PROMISES: dict[str, dict[str, Any]] = {
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "PrivateForestClassifier": {"noisy depth": {"max_depth": None}},
+    "PrivateForestRegressor": {"two trees": {"n_estimators": 2}},
     "DiPriMeForestClassifier": {
         "two trees": {"n_estimators": 2},
         "exponential": {"variant": "exponential"},
@@ -108,6 +118,7 @@ def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
     """
     found = {}
     known = {name: getattr(room, name) for room in (forests, baselines) for name in room.__all__}
+    known["LinearPartForestClassifier"] = LinearPartForestClassifier
     for name, estimator in known.items():
         if not hasattr(estimator, "fit"):
             continue

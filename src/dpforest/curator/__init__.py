@@ -6,7 +6,7 @@ ledger first, then counts, then adds noise, and returns only what the mechanism 
 
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpforest.curator.queries import Curator
-from dpforest.curator.sums import Block, Sums
+from dpforest.curator.sums import Block, SumQueries, Sums
 from dpforest.curator.table import PrivateTable
 from dpforest.curator.utilities import Centres, Subsets, Utility
 
@@ -18,6 +18,7 @@ __all__ = [
     "Curator",
     "PrivateTable",
     "Subsets",
+    "SumQueries",
     "Sums",
     "Utility",
 ]

@@ -73,22 +73,6 @@ def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int
     return min(max(round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf)), low), high)
 
 
-def linear_share(rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
-    """Part of the model's budget for the linear part; none where its sums would drown in noise.
-
-    A tree that cannot afford a leaf per class leaves more to the linear part; with many rows that needs less.
-    """
-    per_class = rows_times_epsilon / n_classes
-    per_sum = per_class / schema.n_features
-    if n_classes < MANY_CLASSES and (per_class < ENOUGH_FOR_BOTH or per_sum < 4):
-        return Fraction(0)
-    if per_class < 200 or per_sum < 4:
-        return Fraction(60, 100) if per_sum >= 3 else Fraction(0)
-    if per_sum < 150:
-        return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
-    return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
-
-
 def _leaf_shares(
     counts: NDArray[np.int64], noise_sd: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -114,9 +98,9 @@ def _mixture(
     prior[0, 0] = np.log(scores.counts / scores.counts.sum())  # a part of its own, with weight 1
     parts = np.concatenate([prior, scores.tables])
     candidates = [
-        [tree, 1.0, linear, linear * square][: 1 + len(parts)]
+        [tree, 1.0, *(linear * often for often in mixture)]
         for tree, linear in (FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS)
-        for square in ((0.0, 1.0) if linear and len(parts) > 2 else (0.0,))
+        for mixture in (scores.mixtures if linear else scores.mixtures[:1])
     ]
     best = curator.best_mixture("model", CHOOSING, trees, leaf_scores, parts, np.array(candidates))
     tree_weight, *part_weights = candidates[best]
@@ -232,7 +216,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         counts = curator.class_counts("count").astype(np.float64)
         sd = curator.noise_sd
         enough = float(shrunk_counts(counts, sd).sum()) * self._finite_epsilon
-        share = linear_share(enough, len(counts), curator.schema)
+        share = self._linear_share(enough, len(counts), curator.schema)
         if not share:
             self.additive_ = None
             return self._tree(curator, Fraction(1), np.maximum(counts, max(sd, 1.0)), enough)
@@ -242,6 +226,22 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         leaf_scores = _leaf_scores(leaves[0], curator.noise_sd)
         self.additive_ = _mixture(curator, scores, trees, leaf_scores, enough)
         return trees, leaves
+
+    def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
+        """Part of the model's budget for the linear part; none where its sums would drown in noise.
+
+        A tree that cannot afford a leaf per class leaves more to the linear part, which with many rows needs
+        less.
+        """
+        per_class = rows_times_epsilon / n_classes
+        per_sum = per_class / schema.n_features
+        if n_classes < MANY_CLASSES and (per_class < ENOUGH_FOR_BOTH or per_sum < 4):
+            return Fraction(0)
+        if per_class < 200 or per_sum < 4:
+            return Fraction(60, 100) if per_sum >= 3 else Fraction(0)
+        if per_sum < 150:
+            return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
+        return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
 
     def _tree(
         self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float

@@ -4,8 +4,8 @@ What is released: for each class the sums of a bounded function of every ordered
 category, and, if there are rows enough, one common matrix of products of the ordered features. From these
 follow, as post-processing,
 
-* the linear discriminant of Fisher (1936) on the ordered features, with the inverse of the common covariance
-  where the products were affordable and of a fixed variance where not;
+* the linear discriminant of Fisher (1936) on the ordered features, with a fixed variance and no covariance;
+* the same with the inverse of the common covariance, where the products were affordable;
 * the log odds of every category, as in naive Bayes;
 * with more rows, the same as for ordered features for their squares, as a table of its own, so that it can
   be left out.
@@ -39,11 +39,13 @@ Floats = NDArray[np.float64]
 class ClassScores(NamedTuple):
     """Released class counts, and tables of scores that are added over the features of a row.
 
-    `tables` has shape (1 or 2, n_features, n_cells, n_classes): everything linear, and squares.
+    `tables` has shape (n_tables, n_features, n_cells, n_classes). Each entry of `mixtures` says how often to
+    take each table; which of them predicts best, only the rows can tell.
     """
 
     counts: Floats
     tables: Floats
+    mixtures: list[tuple[int, ...]]
 
 
 def shrunk_counts(counts: Floats, noise_sd: float) -> Floats:
@@ -106,18 +108,36 @@ def class_scores(
     categories = _count_categories(curator, pool, for_categories, nominal, told) if nominal else {}
     sums = _sum_scales(curator, pool, for_sums, ordered, parts, told) if ordered else []
     counts = _pooled_counts(told)
-    tables = np.zeros((len(parts), schema.n_features, int(schema.n_cells.max()), len(counts)))
+    linear = np.zeros((schema.n_features, int(schema.n_cells.max()), len(counts)))
     for at, (table, noise) in categories.items():
-        tables[0, at, : len(table)] = _log_odds(table, noise, counts)
-    for number, (moments, noise) in enumerate(sums):
-        means = _shrunk_means(moments / counts[:, None], counts, noise)
-        inverse = np.eye(len(ordered)) / VARIANCE
-        if number == 0 and products:
-            inverse = _inverse_covariance(curator, pool, products, ordered, scales, means, counts)
-        lines = _discriminant(means, counts, inverse)
-        for at, scale, (offset, slope) in zip(ordered, parts[number], lines, strict=True):
-            tables[number, at, : len(scale)] = np.outer(scale, slope) + offset
-    return ClassScores(counts, tables)
+        linear[at, : len(table)] = _log_odds(table, noise, counts)
+    means = [_shrunk_means(moments / counts[:, None], counts, noise) for moments, noise in sums]
+    fixed = np.eye(len(ordered)) / VARIANCE
+    tables = [linear]
+    mixtures: list[tuple[int, ...]] = [(1,)]
+    if ordered:
+        _add_lines(linear, ordered, scales, means[0], counts, fixed)
+    if products:
+        inverse = _inverse_covariance(curator, pool, products, ordered, scales, means[0], counts)
+        tables.append(np.where(np.isin(np.arange(len(linear)), ordered)[:, None, None], 0.0, linear))
+        _add_lines(tables[-1], ordered, scales, means[0], counts, inverse)
+        mixtures = [(1, 0), (0, 1)]
+    if len(parts) > 1:
+        tables.append(np.zeros_like(linear))
+        _add_lines(tables[-1], ordered, parts[1], means[1], counts, fixed)
+        mixtures = [(*mixture, square) for mixture in mixtures for square in (0, 1)]
+    return ClassScores(counts, np.stack(tables), mixtures)
+
+
+def _add_lines(
+    table: Floats, features: list[int], scales: list[Floats], means: Floats, counts: Floats, inverse: Floats
+) -> None:
+    """Add the linear discriminant on some scales to a table of scores."""
+    common = counts / counts.sum() @ means
+    slopes = (means - common) @ inverse
+    offsets = -0.5 * (means + common) * slopes
+    for number, (at, scale) in enumerate(zip(features, scales, strict=True)):
+        table[at, : len(scale)] += np.outer(scale, slopes[:, number]) + offsets[:, number]
 
 
 def _count_categories(
@@ -221,14 +241,6 @@ def _inverse_covariance(
     values = np.maximum(values, max(_LEAST_VARIANCE, 0.7 * noise * math.sqrt(n)))
     inverse: Floats = vectors / values @ vectors.T
     return inverse
-
-
-def _discriminant(means: Floats, counts: Floats, inverse: Floats) -> list[tuple[Floats, Floats]]:
-    """Offset and slope of every feature, by class, of the linear discriminant."""
-    common = counts / counts.sum() @ means
-    slopes = (means - common) @ inverse
-    offsets = -0.5 * (means + common) * slopes
-    return [(offsets[:, at], slopes[:, at]) for at in range(means.shape[1])]
 
 
 def _log_odds(counts: Floats, noise: float, class_counts: Floats) -> Floats:

@@ -1,0 +1,147 @@
+"""Sums for linear predictors: exact tables, the exact effect of one row, and noise to match."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest.backends import MemoryBackend
+from dpforest.curator import Block
+from dpforest.mechanisms import Rate, block_norm_log_pmf, exponential_log_pmf, quantile_log_pmf
+from dpforest.structure import FlatTrees
+from tests.curator.conftest import CLASSES, TARGET, rows_of
+from tests.curator.test_queries import RECORDS, assert_follows
+from tests.neighbours import neighbours
+
+# cells: four of the grid, missing, other; three categories, missing, other
+LINE = Block(0, np.array([[-2], [-1], [1], [2], [0], [0]]))
+ONE_HOT = Block(1, 2 * np.eye(5, dtype=np.int64))
+BLOCKS, WIDTHS, BOUND = [LINE, ONE_HOT], [1, 5], 2
+
+
+def exact_sums(records, by_class=True):
+    """Sums by a plain loop."""
+    cells, target = CLASSES.encode_features(rows_of(records)[0]), CLASSES.encode_target(rows_of(records)[1])
+    sums = np.zeros((3 if by_class else 1, 6), int)
+    for (number, letter), label in zip(cells, target, strict=True):
+        sums[label if by_class else 0] += np.concatenate([LINE.values[number], ONE_HOT.values[letter]])
+    return sums
+
+
+@pytest.mark.parametrize("by_class", [True, False])
+def test_sums_without_noise_are_those_of_a_loop(open_curator, by_class):
+    with open_curator(RECORDS, noiseless=True) as curator:
+        found, variance = curator.lookup_sums("everything", Fraction(1), "sums", BLOCKS, BOUND, by_class)
+    np.testing.assert_array_equal(found, exact_sums(RECORDS, by_class))
+    assert not variance.any()
+
+
+def test_products_without_noise_are_those_of_a_loop(open_curator):
+    letters = Block(1, np.array([[2], [-1], [1], [0], [0]]))
+    with open_curator(RECORDS, noiseless=True) as curator:
+        found, _ = curator.product_sums("everything", Fraction(1), "products", [LINE, letters], BOUND)
+    cells = CLASSES.encode_features(rows_of(RECORDS)[0])
+    columns = np.stack([LINE.values[cells[:, 0], 0], letters.values[cells[:, 1], 0]])
+    np.testing.assert_array_equal(found, columns @ columns.T)
+
+
+def test_one_row_moves_the_released_sums_by_no_more_than_epsilon():
+    """All tables of two records and all their neighbours; the rate is the one that is charged for."""
+    records = [(x, c, y) for x in (0.1, 0.4, 0.9, None) for c in ("a", "b", "zzz") for y in (0, 2)]
+    rate = Rate.floor(Fraction(1, BOUND))
+    outputs = np.array(list(itertools.product(range(-2, 3), repeat=6)))[::7]
+    before = block_norm_log_pmf(outputs, WIDTHS, rate)
+    worst, seen = 0.0, set()
+    for smaller, larger in neighbours(records, 2):
+        moved = exact_sums(list(larger)) - (exact_sums(list(smaller)) if smaller else 0)
+        assert (np.abs(moved).sum(axis=1) > 0).sum() <= 1  # one class: classes cost once
+        for change in {tuple(row) for row in moved if row.any()} - seen:
+            seen.add(change)
+            after = block_norm_log_pmf(outputs - np.array(change), WIDTHS, rate)
+            worst = max(worst, np.abs(after - before).max())
+    assert 0.999 <= worst <= 1 + 1e-9
+
+
+def test_noise_is_what_was_paid_for(open_curator):
+    """Mean absolute first sum of 2,000 vectors at the charged rate; six deviations of its mean."""
+    many = [(0.1, "a", 0)]
+    drawn = []
+    for seed in range(600):
+        with open_curator(many, seed=seed) as curator:
+            found, variance = curator.lookup_sums("everything", Fraction(1), "sums", [LINE] * 3, 2, True)
+        drawn.append(found[1:])
+    noise = np.concatenate(drawn).astype(float)
+    rate = Rate.floor(Fraction(1, 2))
+    cube = np.array(list(itertools.product(range(-60, 61), repeat=3)))
+    wanted = (np.exp(block_norm_log_pmf(cube, [1, 1, 1], rate)) * np.abs(cube).max(axis=1)).sum()
+    norms = np.abs(noise).max(axis=1)
+    assert norms.mean() == pytest.approx(wanted, abs=6 * norms.std() / np.sqrt(len(norms)))
+    assert abs(norms.mean() - 2 * wanted) > 6 * norms.std() / np.sqrt(len(norms))  # half the rate is caught
+    assert variance.shape == (3,)
+
+
+def test_blocks_beyond_their_bound_are_refused(open_curator):
+    with open_curator(RECORDS) as curator, pytest.raises(ValueError, match="exceeds its bound"):
+        curator.lookup_sums("everything", Fraction(1), "sums", BLOCKS, 1, True)
+    assert not len(curator.ledger)
+
+
+def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
+    leaf = np.array([[0.0, 1.0, 0.0]])
+    tables = np.zeros((1, 2, 6, 3))
+    tables[0, 1, 0, 0] = tables[0, 1, 2, 2] = 3.0  # category a means class 0, c class 2
+    weights = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    tree, chosen = FlatTrees.unsplit(1, 0), []
+    for seed in range(4000):
+        with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
+            chosen.append(curator.best_mixture("everything", Fraction(1), tree, leaf, tables, weights))
+    rows = MemoryBackend(CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0]), 3)
+    correct = rows.number_correct(tree, leaf, tables, weights)
+    np.testing.assert_array_equal(correct, [2, 3, 4])
+    log_pmf = exponential_log_pmf(correct[None], [1, 1, 1], Rate.floor(Fraction(1, 2)))[0]
+    assert_follows(np.array(chosen), log_pmf)
+
+
+def test_number_correct_grows_by_at_most_one():
+    """Monotone with W = 1: on random scores, every row added counts 0 or 1 for every candidate."""
+    rng = np.random.default_rng(0)
+    cells, labels = rng.integers(0, 4, (60, 2)).astype(np.uint8), rng.integers(0, 3, 60).astype(np.int32)
+    tables, weights = rng.normal(size=(2, 2, 6, 3)), rng.random((9, 3))
+    leaf, tree = rng.normal(size=(1, 3)), FlatTrees.unsplit(1, 0)
+    counts = [
+        MemoryBackend(cells[:n], labels[:n], 3).number_correct(tree, leaf, tables, weights) for n in range(61)
+    ]
+    steps = np.diff(counts, axis=0)
+    assert steps.min() == 0
+    assert steps.max() == 1
+    total = np.array([[leaf[0], *tables[:, [0, 1], c].sum(axis=1)] for c in cells])
+    best = np.einsum("cp,rpk->rck", weights, total).argmax(axis=2)
+    np.testing.assert_array_equal(counts[-1], (best == labels[:, None]).sum(axis=0))
+
+
+def test_target_quantiles_follow_the_mechanism(open_curator):
+    records = [(0.1, "a", y) for y in (0, 0.1, 0.2, 0.5, 0.5, 0.9)]
+    chosen = []
+    for seed in range(6_000):
+        with open_curator(records, TARGET, seed=seed) as curator:
+            chosen.append(curator.target_quantile("everything", Fraction(1), "bound", 3, 4))
+    counts = np.bincount(TARGET.encode_target(np.array([y for *_, y in records])), minlength=9)
+    assert_follows(np.array(chosen), quantile_log_pmf(counts[None], [0], [8], Fraction(1), 3, 4)[0][:-1])
+
+
+def test_what_is_left_of_a_target_depends_on_its_own_row_only(open_curator):
+    """Neighbours stay neighbours: one more row changes no other row's new target."""
+    tree = FlatTrees(1, np.array([[0]], np.int32), np.array([[1]], np.int32), np.zeros((1, 1), np.uint8))
+    records = [(0.1, "a", 0.5), (0.9, "b", 1.0), (0.4, "a", 0.0)]
+
+    def left(rows):
+        with open_curator(rows, TARGET, noiseless=True) as curator:
+            curator.subtract(-4.0, 4.0, constant=4.0)
+            curator.subtract(-2.0, 2.0, tree=tree, leaves=np.array([1.0, 3.0]))
+            return curator.leaf_soft_histograms("everything", FlatTrees.unsplit(1, 0))[0, 0]
+
+    # 0.5 is level 4: 4 - 4 - 1 = -1, which is level 2 of 8 between -2 and 2; 8 - 4 - 3 = 1 is level 6;
+    # 0 - 4 - 1 = -5 is moved to the end, level 0
+    np.testing.assert_array_equal(left(records), [8, 16])
+    np.testing.assert_array_equal(left(records) - left(records[:2]), [0, 8])
