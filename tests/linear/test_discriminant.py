@@ -1,0 +1,110 @@
+"""The linear part: right without noise, bounded and honest with it."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.naive_bayes import CategoricalNB
+
+from dpforest.curator import Curator, PrivateTable
+from dpforest.linear import class_scores, shrunk_counts
+from dpforest.linear.standard import ordered_features, standard_scales, units
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetPlan
+from dpforest.schema import Classes, Nominal, Numeric, Schema
+
+NUMBERS = Schema({f"x{i}": Numeric(-6, 6) for i in range(4)}, Classes([0, 1, 2]))
+LETTERS = Schema({"a": Nominal(list("pqr")), "b": Nominal(list("stuv"))}, Classes([0, 1]))
+
+
+def scores_of(X, y, schema, epsilon=1, noiseless=True):
+    plan = BudgetPlan.divide(epsilon, 0, {"all": 1})
+    counts = np.bincount(y, minlength=schema.target.n_classes).astype(float)
+    with Curator(PrivateTable(X, y, schema), plan, RandomWords.seeded(0), noiseless=noiseless) as curator:
+        found = class_scores(curator, "all", Fraction(1), counts, 1.0)
+    return found, curator.ledger
+
+
+def predictions(found, mixture, X, schema):
+    cells = schema.encode_features(X)
+    tables = np.tensordot(mixture, found.tables, axes=1)
+    scores = np.log(found.counts) + sum(tables[at, cells[:, at]] for at in range(len(tables)))
+    return scores.argmax(axis=1)
+
+
+@pytest.fixture
+def gaussians():
+    """Three classes with one full covariance, which a discriminant without it cannot separate."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 6000)
+    mix = np.array([[1.0, 0.9, 0, 0], [0, 0.4, 0, 0], [0, 0, 1, -0.9], [0, 0, 0, 0.4]])
+    centres = 0.8 * np.array([[0, 0.6, 0, 0], [0, -0.6, 0, 0.3], [0.3, 0, 0.4, 0.5]])
+    return centres[y] + rng.normal(size=(6000, 4)) @ mix, y
+
+
+def test_without_noise_it_is_the_linear_discriminant(gaussians):
+    X, y = gaussians
+    found, _ = scores_of(X, y, NUMBERS)
+    best = LinearDiscriminantAnalysis().fit(X, y).score(X, y)
+    plain, with_covariance = (
+        (predictions(found, mixture, X, NUMBERS) == y).mean() for mixture in ((1, 0, 0), (0, 1, 0))
+    )
+    assert with_covariance > best - 0.05  # features are bent by a tanh
+    assert with_covariance > plain + 0.05
+
+
+def test_without_noise_categories_are_naive_bayes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 5000)
+    codes = np.stack([np.where(rng.random(5000) < 0.6, y, 2), (y + rng.integers(0, 3, 5000)) % 4], axis=1)
+    X = np.stack([np.array(list("pqr"))[codes[:, 0]], np.array(list("stuv"))[codes[:, 1]]], 1).astype(object)
+    found, _ = scores_of(X, y, LETTERS)
+    ours = predictions(found, (1,), X, LETTERS)
+    assert (ours == CategoricalNB().fit(codes, y).predict(codes)).mean() > 0.99
+
+
+def test_the_whole_share_is_spent_and_nothing_else(gaussians):
+    X, y = gaussians
+    for epsilon in (Fraction(1, 100), 1, 100):  # without products, with them, and with squares
+        _, ledger = scores_of(X, y, NUMBERS, epsilon, noiseless=False)
+        assert ledger.total() == epsilon
+    assert {event.purpose for event in ledger} == {
+        "centres of the features", "spreads of the features", "features by class", "products of the features",
+    }  # fmt: skip
+
+
+def test_classes_that_do_not_differ_get_no_scores():
+    """Noise alone must not make classes out of nothing: with 200 rows and little budget all is drawn to 0."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 3, 200)
+    found, _ = scores_of(X, y, NUMBERS, Fraction(1, 50), noiseless=False)
+    assert np.abs(found.tables).max() < 3.0
+    assert (np.abs(found.tables).max(axis=(0, 2, 3)) == 0).sum() >= 1
+
+
+def test_scales_are_bounded_and_silent_about_missing_values(gaussians):
+    X, y = gaussians
+    with Curator(
+        PrivateTable(X, y, NUMBERS), BudgetPlan.divide(1, 0, {"all": 1}), RandomWords.seeded(0)
+    ) as curator:
+        scales = standard_scales(curator, "all", Fraction(1), [0, 1, 2, 3], 6000.0)
+    for scale in scales:
+        assert np.abs(scale).max() <= 1
+        assert (np.diff(scale[:-2]) >= 0).all()
+        assert not scale[-2:].any()
+
+
+def test_two_categories_are_ordered():
+    schema = Schema({"sex": Nominal(["f", "m"]), "ward": Nominal(["a", "b", "c"])}, Classes([0, 1]))
+    assert ordered_features(schema) == [0]
+
+
+def test_units_keep_the_rate_drawable():
+    for n_sums, epsilon in [(1, 0.01), (5000, 10.0), (100, 1000.0)]:
+        assert epsilon / units(n_sums, epsilon) * n_sums <= 2
+
+
+def test_shrunk_counts_are_positive_and_keep_clear_differences():
+    assert (shrunk_counts(np.array([-50.0, 10.0, 900.0]), 30.0) > 0).all()
+    assert shrunk_counts(np.array([100.0, 9000.0]), 5.0).round().tolist() == [100, 9000]
