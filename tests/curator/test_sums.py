@@ -88,17 +88,18 @@ def test_blocks_beyond_their_bound_are_refused(open_curator):
 
 
 def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
-    leaf = np.array([[0.0, 1.0, 0.0]])
+    prior, leaf = np.array([0.0, 0.1, 0.0]), np.array([[0.0, 1.0, 0.0]])
     tables = np.zeros((1, 2, 6, 3))
     tables[0, 1, 0, 0] = tables[0, 1, 2, 2] = 3.0  # category a means class 0, c class 2
-    weights = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    weights, table_of = np.array([[1.0, 0.0], [0.0, 0.01], [1.0, 1.0]]), np.zeros(3, np.int64)
     tree, chosen = FlatTrees.unsplit(1, 0), []
+    asked = (tree, prior, leaf, tables, weights, table_of)
     for seed in range(4000):
         with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
-            chosen.append(curator.best_mixture("everything", Fraction(1), tree, leaf, tables, weights))
+            chosen.append(curator.best_mixture("everything", Fraction(1), *asked))
     rows = MemoryBackend(CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0]), 3)
-    correct = rows.number_correct(tree, leaf, tables, weights)
-    np.testing.assert_array_equal(correct, [2, 3, 4])
+    correct = rows.number_correct(*asked)
+    np.testing.assert_array_equal(correct, [2, 2, 4])
     log_pmf = exponential_log_pmf(correct[None], [1, 1, 1], Rate.floor(Fraction(1, 2)))[0]
     assert_follows(np.array(chosen), log_pmf)
 
@@ -107,17 +108,16 @@ def test_number_correct_grows_by_at_most_one():
     """Monotone with W = 1: on random scores, every row added counts 0 or 1 for every candidate."""
     rng = np.random.default_rng(0)
     cells, labels = rng.integers(0, 4, (60, 2)).astype(np.uint8), rng.integers(0, 3, 60).astype(np.int32)
-    tables, weights = rng.normal(size=(2, 2, 6, 3)), rng.random((9, 3))
-    leaf, tree = rng.normal(size=(1, 3)), FlatTrees.unsplit(1, 0)
-    counts = [
-        MemoryBackend(cells[:n], labels[:n], 3).number_correct(tree, leaf, tables, weights) for n in range(61)
-    ]
+    tables, weights, table_of = rng.normal(size=(2, 2, 6, 3)), rng.random((9, 2)), rng.integers(0, 2, 9)
+    prior, leaf, tree = rng.normal(size=3), rng.normal(size=(1, 3)), FlatTrees.unsplit(1, 0)
+    asked = (tree, prior, leaf, tables, weights, table_of)
+    counts = [MemoryBackend(cells[:n], labels[:n], 3).number_correct(*asked) for n in range(61)]
     steps = np.diff(counts, axis=0)
     assert steps.min() == 0
     assert steps.max() == 1
-    total = np.array([[leaf[0], *tables[:, [0, 1], c].sum(axis=1)] for c in cells])
-    best = np.einsum("cp,rpk->rck", weights, total).argmax(axis=2)
-    np.testing.assert_array_equal(counts[-1], (best == labels[:, None]).sum(axis=0))
+    for candidate, ((of_leaf, of_table), table) in enumerate(zip(weights, table_of, strict=True)):
+        scores = prior + of_leaf * leaf[0] + of_table * tables[table][[0, 1], cells].sum(axis=1)
+        assert counts[-1][candidate] == (scores.argmax(axis=1) == labels).sum()
 
 
 def test_target_quantiles_follow_the_mechanism(open_curator):

@@ -119,13 +119,13 @@ def cell_moments(
 
 @njit(cache=True, nogil=True)
 def number_correct(
-    cells, codes, tree_of_row, feature, threshold, left_sets, level, leaf_scores, tables, weights,
-    begin, end, correct,
+    cells, codes, tree_of_row, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
+    table_of, begin, end, correct,
 ):  # fmt: skip
     """Count, for each line of `weights`, the rows whose class has the highest weighted score."""
     n_tables, n_features, _, n_classes = tables.shape
     tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    parts = np.empty((1 + n_tables, n_classes))
+    sums = np.empty((n_tables, n_classes))
     for block in range(begin, end, BLOCK):
         size = min(BLOCK, end - block)
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
@@ -133,19 +133,19 @@ def number_correct(
             code = codes[block + i]
             if code < 0:
                 continue
-            parts[0] = leaf_scores[node_of[i]]
-            parts[1:] = 0.0
+            leaf = leaf_scores[node_of[i]]
+            sums[:] = 0.0
             for part in range(n_tables):
                 for asked in range(n_features):
                     line = tables[part, asked, cells[block + i, asked]]
                     for k in range(n_classes):
-                        parts[1 + part, k] += line[k]
+                        sums[part, k] += line[k]
             for candidate in range(weights.shape[0]):
+                of_leaf, of_table = weights[candidate]
+                table = sums[table_of[candidate]]
                 best, highest = 0, -np.inf
                 for k in range(n_classes):
-                    score = 0.0
-                    for part in range(1 + n_tables):
-                        score += weights[candidate, part] * parts[part, k]
+                    score = prior[k] + of_leaf * leaf[k] + of_table * table[k]
                     if score > highest:
                         best, highest = k, score
                 correct[candidate] += best == code
@@ -160,3 +160,16 @@ def subtract_leaves(cells, feature, threshold, left_sets, level, leaves, left):
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
         for i in range(size):
             left[block + i] -= leaves[node_of[i]]
+
+
+@njit(cache=True, nogil=True)
+def lookup_products(cells, features, values, begin, end, table):
+    """Add the products of what the row's cells stand for to the part of `table` above the diagonal."""
+    n = features.size
+    row = np.empty(n, np.int64)
+    for i in range(begin, end):
+        for a in range(n):
+            row[a] = values[a, cells[i, features[a]]]
+        for a in range(n):
+            for b in range(a, n):
+                table[a, b] += row[a] * row[b]

@@ -17,7 +17,6 @@ from dpforest.structure import FlatTrees
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
-ROWS_AT_ONCE = 2**15  # in passes that are matrix products
 COARSE_LEVELS = 32  # levels of a numeric target where a table by target is asked for
 _NO_CODES = np.empty(0, np.int32)
 _EVERY_TREE = np.empty(0, np.uint16)
@@ -80,20 +79,19 @@ class MemoryBackend:
     def lookup_products(
         self, features: NDArray[np.int64], values: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.int64]:
-        """Sum ``values[i][cell of features[i]] * values[j][cell of features[j]]`` over rows, for all i and j.
+        """Sum ``values[i][cell of features[i]] * values[j][cell of features[j]]`` over rows, for i <= j."""
+        from dpforest.backends import _kernels
 
-        By matrix products of doubles, which are exact here: whole numbers below 2**53.
-        """
-        largest = max(int(np.abs(value).max(initial=0)) for value in values)
-        if largest**2 * ROWS_AT_ONCE >= 2**53:
-            raise ValueError("The products are too large to be summed exactly; use coarser units.")
-        total = np.zeros((len(values), len(values)), np.int64)
-        for begin in range(0, self.n_rows, ROWS_AT_ONCE):
-            cells = self._cells[begin : begin + ROWS_AT_ONCE]
-            looked_up = [value[cells[:, feature]] for feature, value in zip(features, values, strict=True)]
-            rows = np.stack(looked_up).astype(np.float64)
-            total += (rows @ rows.T).astype(np.int64)
-        return total
+        padded = np.zeros((len(values), max(map(len, values))), np.int64)
+        for line, value in zip(padded, values, strict=True):
+            line[: len(value)] = value
+
+        def count(begin: int, end: int) -> NDArray[np.int64]:
+            table = np.zeros((len(values), len(values)), np.int64)
+            _kernels.lookup_products(self._cells, features, padded, begin, end, table)
+            return table
+
+        return self._in_threads(count)
 
     def subtract(
         self,
@@ -119,14 +117,16 @@ class MemoryBackend:
     def number_correct(
         self,
         trees: FlatTrees,
+        prior: NDArray[np.float64],
         leaf_scores: NDArray[np.float64],
         tables: NDArray[np.float64],
         weights: NDArray[np.float64],
+        table_of: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """Rows whose class has the highest score, for each line of weights; see `Curator.best_mixture`."""
         from dpforest.backends import _kernels
 
-        extra = (leaf_scores, tables, weights)
+        extra = (prior, leaf_scores, tables, weights, table_of)
         shape = (len(weights),)
         return self._pass(_kernels.number_correct, trees, trees.depth, self._target, extra, shape, np.int64)
 
@@ -222,7 +222,7 @@ class MemoryBackend:
         shape: tuple[int, ...],
         dtype: type,
     ) -> NDArray[Any]:
-        """Run a kernel once over all rows, in one block of rows per thread, and add the tables."""
+        """Run a kernel once over all rows."""
 
         def count(begin: int, end: int) -> NDArray[Any]:
             table: NDArray[Any] = np.zeros(shape, dtype)
@@ -230,9 +230,14 @@ class MemoryBackend:
             kernel(self._cells, codes, self._tree_of_row, *splits, *extra, begin, end, table)
             return table
 
+        return self._in_threads(count)
+
+    def _in_threads(self, count: Callable[[int, int], NDArray[Any]]) -> NDArray[Any]:
+        """Count one block of rows per thread, and add the tables."""
         if self._n_threads == 1:
             return count(0, self.n_rows)
         borders = np.linspace(0, self.n_rows, self._n_threads + 1).astype(int)
         with ThreadPoolExecutor(self._n_threads) as pool:
             tables = list(pool.map(count, borders[:-1], borders[1:]))
-        return np.sum(tables, axis=0, dtype=dtype)
+        total: NDArray[Any] = np.sum(tables, axis=0, dtype=tables[0].dtype)
+        return total

@@ -10,6 +10,7 @@ import click
 import dpforest
 from dpforest.cli.audit_gallery import gallery
 from dpforest.cli.audit_run import run
+from dpforest.cli.bench import bench
 from dpforest.cli.budget import budget as budget_command
 from dpforest.cli.fit import fit as fit_command
 from dpforest.cli.inspect import inspect as inspect_command
@@ -40,3 +41,4 @@ main.add_command(budget_command)
 main.add_command(fit_command)
 main.add_command(predict_command)
 main.add_command(inspect_command)
+main.add_command(bench)

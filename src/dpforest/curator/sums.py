@@ -126,11 +126,13 @@ class SumQueries:
         pool: str,
         share: Fraction,
         trees: FlatTrees,
+        prior: NDArray[np.float64],
         leaf_scores: NDArray[np.float64],
         tables: NDArray[np.float64],
         weights: NDArray[np.float64],
+        table_of: NDArray[np.int64],
     ) -> int:
-        """Release which weights of released scores name the class of most rows.
+        """Release which mixture of released scores names the class of most rows.
 
         Exponential mechanism on the number of rows whose highest score is that of their class. One more row
         adds 0 or 1 to each of these numbers: W = 1.
@@ -141,15 +143,19 @@ class SumQueries:
             What pays.
         trees : FlatTrees
             One released tree.
+        prior : ndarray of shape (n_classes,)
+            Released score of every row.
         leaf_scores : ndarray of shape (n_leaves, n_classes)
             Released score of each leaf.
         tables : ndarray of shape (n_tables, n_features, n_cells, n_classes)
-            Released scores that are sums over features, one for each table.
-        weights : ndarray of shape (n_candidates, 1 + n_tables)
-            Of the leaf's score and of each table's, for every candidate.
+            Released scores that are sums over features.
+        weights : ndarray of shape (n_candidates, 2)
+            What each candidate multiplies the leaf's and the table's scores with.
+        table_of : ndarray of shape (n_candidates,)
+            Which table each candidate takes.
         """
         epsilon = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
-        correct = self._rows.number_correct(trees, leaf_scores, tables, weights)
+        correct = self._rows.number_correct(trees, prior, leaf_scores, tables, weights, table_of)
         base = np.ones(len(weights), np.int64)
         return int(mechanisms.exponential(correct[None], base, Rate.floor(epsilon), self._noise)[0])
 

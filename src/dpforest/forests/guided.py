@@ -22,7 +22,7 @@ from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import choice, parameters
 from dpforest.linear import ClassScores, class_scores, shrunk_counts
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import Pool
+from dpforest.privacy import Pool, row_multiplier
 from dpforest.schema import Combination, Schema
 from dpforest.structure import Additive, FlatTrees
 from dpforest.trees import (
@@ -43,7 +43,7 @@ ENOUGH_FOR_CENTRES = 3000  # rows times epsilon, per class if there are more tha
 ENOUGH_IF_UNBALANCED = 150  # the same where one class has most rows, to which the coarser score is blind
 MOST_ROWS = 0.6  # share of a class that has most rows
 COMBINATIONS = 3  # columns made of two features, for each ordered feature
-MAX_COMBINATIONS = 200
+MAX_COMBINATIONS = 40  # each costs as much time as a feature
 ROWS_PER_LEAF = 60  # times 1 / epsilon
 ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better
 MANY_CLASSES = 8  # unless there are as many classes
@@ -56,6 +56,18 @@ MANY_WEIGHTS = [
     for linear in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
     if tree + linear > 0
 ]
+
+# What the looks on the ledger are for, by the beginnings of their purposes.
+_PARTS = {
+    "noisy totals of the target": ("rows of each class", "target of all rows"),
+    "private bounds of the target": ("lower clip bound", "upper clip bound"),
+    "sums over features, for the linear part": (
+        "centres of", "spreads of", "features by", "categories by", "products of",
+    ),
+    "splits of the tree": ("splits by", "targets of the nodes"),
+    "statistics of every leaf": ("leaf ",),
+    "weighing the tree against the linear part": ("weights of",),
+}  # fmt: skip
 
 _TREES = """n_estimators : 1, default=1
         Number of trees; there is one.
@@ -94,17 +106,20 @@ def _mixture(
     curator: Curator, scores: ClassScores, trees: FlatTrees, leaf_scores: NDArray[np.float64], enough: float
 ) -> Additive:
     """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
-    prior = np.zeros_like(scores.tables[:1])
-    prior[0, 0] = np.log(scores.counts / scores.counts.sum())  # a part of its own, with weight 1
-    parts = np.concatenate([prior, scores.tables])
+    prior = np.log(scores.counts / scores.counts.sum())
     candidates = [
-        [tree, 1.0, *(linear * often for often in mixture)]
+        (tree, linear, table)
         for tree, linear in (FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS)
-        for mixture in (scores.mixtures if linear else scores.mixtures[:1])
+        for table in (range(len(scores.tables)) if linear else [0])
     ]
-    best = curator.best_mixture("model", CHOOSING, trees, leaf_scores, parts, np.array(candidates))
-    tree_weight, *part_weights = candidates[best]
-    return Additive.of(np.tensordot(part_weights, parts, axes=1), tree_weight)
+    weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
+    best = curator.best_mixture(
+        "model", CHOOSING, trees, prior, leaf_scores, scores.tables, weights, table_of
+    )
+    tree, linear, table = candidates[best]
+    summed = linear * scores.tables[table]
+    summed[0] += prior  # every row has one cell of the first feature
+    return Additive.of(summed, tree)
 
 
 @parameters
@@ -137,9 +152,10 @@ class GuidedTree(PrivateForest):
         check_is_fitted(self)
         plan, depth = self.ledger_.plan, self.trees_.depth
         lines = [f"The whole budget is {plan.guarantee}."]
-        for pool in plan.pools:
-            spent = self.ledger_.spent(pool.name) / plan.total
-            lines.append(f"{float(100 * spent):.3g} % went to {pool.name}: {pool.purpose}.")
+        for part, purposes in _PARTS.items():
+            spent = sum(event.cost for event in self.ledger_ if event.purpose.startswith(purposes))
+            if spent:
+                lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
         if self.max_depth is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:
@@ -156,8 +172,8 @@ class GuidedTree(PrivateForest):
 
     @property
     def _finite_epsilon(self) -> float:
-        """Epsilon as the formulas take it; without noise, a large number."""
-        return min(float(self.epsilon), 1e3)
+        """Epsilon for one step of the mechanisms, as the formulas take it; without noise, a large number."""
+        return min(float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person), 1e3)
 
     def _leaf_noises(self) -> list[float]:
         """Return the standard deviation of the noise of each tree's leaves; 0 if there was none."""
@@ -170,14 +186,18 @@ class GuidedTree(PrivateForest):
     _TREES, "None follows from a noisy count: about 60 / epsilon rows per leaf.", classifier=True
 )
 class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
-    """The default private classifier: one tree guided by the labels.
+    """The default private classifier: one tree guided by the labels, beside a linear part.
 
-    In every node one exponential mechanism chooses feature and cut together, among all cuts of all features
-    and, if there are enough rows, of random sums and differences of two; so a level costs its budget once.
-    Scores compare the children's labels with the node's own noisy class shares; where there are too few rows
+    The linear part is a discriminant on noisy moments of the classes (see `dpforest.linear`). It is asked for
+    where there are rows enough for it; how much it and the tree weigh is then chosen privately, by the number
+    of rows that each mixture names correctly.
+
+    In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
+    all features and, if there are enough rows, of random sums and differences of two; so a level costs its
+    budget once. Scores compare the children's labels with the node's own noisy class shares; where there are too few rows
     per class for that, the most common class of each child is counted instead. Leaves release noisy class
     counts, which are drawn towards their ancestors as far as noise explains the difference, so that
-    `predict_proba` can be used.
+    `predict_proba` can be used. `feature_importances_` speaks of the tree alone.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     counts, levels and leaves add up; nodes of a level hold disjoint rows.

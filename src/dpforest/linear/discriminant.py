@@ -39,13 +39,12 @@ Floats = NDArray[np.float64]
 class ClassScores(NamedTuple):
     """Released class counts, and tables of scores that are added over the features of a row.
 
-    `tables` has shape (n_tables, n_features, n_cells, n_classes). Each entry of `mixtures` says how often to
-    take each table; which of them predicts best, only the rows can tell.
+    `tables` has shape (n_tables, n_features, n_cells, n_classes). Each is a way to score with and without
+    covariance, with and without squares; which of them predicts best, only the rows can tell.
     """
 
     counts: Floats
     tables: Floats
-    mixtures: list[tuple[int, ...]]
 
 
 def shrunk_counts(counts: Floats, noise_sd: float) -> Floats:
@@ -108,25 +107,25 @@ def class_scores(
     categories = _count_categories(curator, pool, for_categories, nominal, told) if nominal else {}
     sums = _sum_scales(curator, pool, for_sums, ordered, parts, told) if ordered else []
     counts = _pooled_counts(told)
-    linear = np.zeros((schema.n_features, int(schema.n_cells.max()), len(counts)))
+    n_cells = int(schema.n_cells[: schema.n_features].max())
+    linear = np.zeros((schema.n_features, n_cells, len(counts)))
     for at, (table, noise) in categories.items():
         linear[at, : len(table)] = _log_odds(table, noise, counts)
     means = [_shrunk_means(moments / counts[:, None], counts, noise) for moments, noise in sums]
     fixed = np.eye(len(ordered)) / VARIANCE
     tables = [linear]
-    mixtures: list[tuple[int, ...]] = [(1,)]
-    if ordered:
-        _add_lines(linear, ordered, scales, means[0], counts, fixed)
     if products:
         inverse = _inverse_covariance(curator, pool, products, ordered, scales, means[0], counts)
-        tables.append(np.where(np.isin(np.arange(len(linear)), ordered)[:, None, None], 0.0, linear))
-        _add_lines(tables[-1], ordered, scales, means[0], counts, inverse)
-        mixtures = [(1, 0), (0, 1)]
+        tables.append(linear.copy())
+        _add_lines(tables[1], ordered, scales, means[0], counts, inverse)
+    if ordered:
+        _add_lines(linear, ordered, scales, means[0], counts, fixed)
     if len(parts) > 1:
-        tables.append(np.zeros_like(linear))
-        _add_lines(tables[-1], ordered, parts[1], means[1], counts, fixed)
-        mixtures = [(*mixture, square) for mixture in mixtures for square in (0, 1)]
-    return ClassScores(counts, np.stack(tables), mixtures)
+        curved = [table.copy() for table in tables]
+        for table in curved:
+            _add_lines(table, ordered, parts[1], means[1], counts, fixed)
+        tables += curved
+    return ClassScores(counts, np.stack(tables))
 
 
 def _add_lines(

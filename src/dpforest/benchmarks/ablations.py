@@ -1,0 +1,104 @@
+"""The default forest with one of its parts taken out, as methods of their own.
+
+A part is taken out by another value of a constant or function of its module, for the time of `fit`. Parts are
+not parameters of the estimator, because nobody should have to choose them. Importing `systems` registers
+these methods; `tables/default_forest.py` names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from fractions import Fraction
+from functools import reduce
+from importlib import import_module
+from typing import Any, Self
+from unittest.mock import patch
+
+from dpforest.benchmarks.methods import Factory, register
+from dpforest.schema import Schema
+
+GUIDED, NUMBERS = "dpforest.forests.guided", "dpforest.forests.guided_regression"
+LINEAR, GROWERS = "dpforest.linear.discriminant", "dpforest.trees.growers"
+NEVER = float("inf")
+
+Change = tuple[str, str, Any]  # module, name or Class.name, value
+
+
+def _nothing(*_: Any) -> Fraction:
+    return Fraction(0)
+
+
+def _mostly_linear(*_: Any) -> Fraction:
+    return Fraction(93, 100)
+
+
+def _unshrunk(counts: Any, noise_sd: float, prior: Any) -> Any:
+    """Class shares of leaves as they were released."""
+    positive = counts.clip(0) + 1e-3 * prior
+    return positive / positive.sum(axis=1, keepdims=True)
+
+
+CLASSIFICATION: dict[str, list[Change]] = {
+    "without the linear part": [(GUIDED, "PrivateForestClassifier._linear_share", _nothing)],
+    "without the tree": [
+        (GUIDED, "PrivateForestClassifier._linear_share", _mostly_linear),
+        (GUIDED, "guided_depth", lambda *_: 0),
+    ],
+    "without the covariance": [(LINEAR, "LOUDEST_COVARIANCE", 0.0)],
+    "without squares": [(LINEAR, "ENOUGH_FOR_SQUARES", NEVER)],
+    "without sums of two features": [(GUIDED, "ENOUGH_TO_COMBINE", NEVER)],
+    "without centred scores": [
+        (GUIDED, "ENOUGH_FOR_CENTRES", NEVER),
+        (GUIDED, "ENOUGH_IF_UNBALANCED", NEVER),
+    ],
+    "without a choice of weights": [
+        (GUIDED, "FEW_WEIGHTS", [(1.0, 0.5)]),
+        (GUIDED, "ENOUGH_TO_CHOOSE", NEVER),
+    ],
+    "without growing level shares": [(GUIDED, "ROOT_TWO", Fraction(1)), (GROWERS, "ROOT_TWO", Fraction(1))],
+    "without shrinkage": [(GUIDED, "shrunk_shares", _unshrunk)],
+}
+REGRESSION: dict[str, list[Change]] = {
+    "without clip bounds": [(NUMBERS, "MOST_CLIPPED", 0.0)],
+    "with one tree": [(NUMBERS, "ENOUGH_TO_BOOST", NEVER)],
+}
+
+
+class Ablated:
+    """The default estimator with some names of its modules changed during `fit`."""
+
+    def __init__(self, model: Any, changes: list[Change]) -> None:
+        self.model, self.changes = model, changes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train without the part."""
+        with ExitStack() as stack:
+            for module, path, value in self.changes:
+                *owners, name = path.split(".")
+                owner = reduce(getattr, owners, import_module(module))
+                stack.enter_context(patch.object(owner, name, value))
+            self.model.fit(X, y)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the model's."""
+        return getattr(self.model, name)
+
+
+def register_all() -> None:
+    """Register one method for each part."""
+    for name in (*CLASSIFICATION, *REGRESSION):
+        register(f"dpforest {name}", _factory(name), about=f"the default forest {name}")
+
+
+def _factory(name: str) -> Factory:
+    def make(*, task: str, schema: Schema, epsilon: float, seed: int, parameters: Mapping[str, Any]) -> Any:
+        from dpforest import forests
+
+        changes = (CLASSIFICATION if task == "classification" else REGRESSION)[name]
+        kind = "Classifier" if task == "classification" else "Regressor"
+        estimator = getattr(forests, f"PrivateForest{kind}")
+        return Ablated(estimator(epsilon=epsilon, schema=schema, random_state=seed), changes)
+
+    return make

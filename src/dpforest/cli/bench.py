@@ -1,0 +1,174 @@
+"""`dpforest bench`: rerun the tables of papers and compare with what was published."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dpforest.cli.answers import AnsweringCommand, answer, heading, note, table
+
+if TYPE_CHECKING:
+    from dpforest.benchmarks import Result
+
+FOLDER = Path("bench-results")
+_folder = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=FOLDER,
+    show_default=True,
+    help="Where results are kept.",
+)
+_quick = click.option("--quick", is_flag=True, help="Fewer repeats, and large datasets sampled down.")
+_plugins = click.option(
+    "--plugin", "plugins", multiple=True, metavar="MODULE", help="Import first; may register methods."
+)
+
+
+@click.group()
+def bench() -> None:
+    """Rerun the tables of papers."""
+
+
+@bench.command("list", cls=AnsweringCommand)
+@_plugins
+def list_command(plugins: tuple[str, ...]) -> None:
+    """List the tables and figures that can be run."""
+    _import(plugins)
+    from dpforest.benchmarks import experiment_names, find_experiment
+
+    found = [find_experiment(name) for name in experiment_names()]
+    data = [
+        {
+            "name": e.name,
+            "title": e.title,
+            "paper": str(e.paper),
+            "datasets": list(e.datasets),
+            "methods": list(e.methods),
+        }
+        for e in found
+    ]
+    rows = [[e.name, e.title, str(e.paper), f"{len(e.datasets)} x {len(e.methods)}"] for e in found]
+    answer({"experiments": data}, table(("name", "what", "paper", "datasets x methods"), rows))
+
+
+@bench.command(cls=AnsweringCommand)
+@click.argument("names", nargs=-1, required=True, metavar="TABLE...")
+@_quick
+@_folder
+@click.option("--jobs", type=int, default=2, show_default=True, help="Processes; -1 for all cores.")
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=None, help="Repeats instead of the paper's number."
+)
+@click.option("--retry", is_flag=True, help="Run fits again that failed before.")
+@_plugins
+def run(
+    names: tuple[str, ...],
+    quick: bool,
+    folder: Path,
+    jobs: int,
+    repeats: int | None,
+    retry: bool,
+    plugins: tuple[str, ...],
+) -> None:
+    """Run tables, or go on where an earlier run stopped.
+
+    Results are appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is
+    1 if a fit failed, 130 after Ctrl-C.
+    """
+    _import(plugins)
+    from dpforest.benchmarks import find_experiment
+    from dpforest.benchmarks import run as run_experiment
+
+    summaries = {}
+    for experiment in [find_experiment(name) for name in names]:
+        note(f"{experiment.name}: {experiment.title}")
+        done = run_experiment(experiment, folder, quick, jobs, repeats=repeats, retry_failed=retry)
+        summaries[experiment.name] = done
+        note(str(done))
+        if done.interrupted:
+            break
+    data = {
+        name: {
+            "path": str(done.path),
+            "done": done.done,
+            "failed": done.failed,
+            "before": done.before,
+            "absent": done.absent,
+            "missing": done.missing,
+            "interrupted": done.interrupted,
+        }
+        for name, done in summaries.items()
+    }
+    shown = [f"{done.path}" for done in summaries.values()]
+    answer(data, *shown)
+    if any(done.interrupted for done in summaries.values()):
+        sys.exit(130)
+    if any(done.failed for done in summaries.values()):
+        sys.exit(1)
+
+
+@bench.command(cls=AnsweringCommand)
+@click.argument("name", metavar="TABLE")
+@_quick
+@_folder
+@click.option("--html", "html_path", type=click.Path(path_type=Path), help="Also write a page.")
+@click.option("--plot", "plot_path", type=click.Path(path_type=Path), help="Also draw: PNG, SVG or PDF.")
+@_plugins
+def show(
+    name: str,
+    quick: bool,
+    folder: Path,
+    html_path: Path | None,
+    plot_path: Path | None,
+    plugins: tuple[str, ...],
+) -> None:
+    """Compare results with published figures.
+
+    Without results of a full run those of a quick one are shown.
+    """
+    _import(plugins)
+    from dpforest.benchmarks import find_experiment, plot, report, summarise
+    from dpforest.benchmarks.report import table_of_text
+
+    experiment = find_experiment(name)
+    summaries = summarise(_results(folder, name, quick))
+    text = table_of_text(experiment, summaries)
+    if html_path is not None:
+        html_path.write_text(report(experiment, summaries, "html"), encoding="utf-8")
+    if plot_path is not None:
+        plot(experiment, summaries, plot_path)
+    rows: list[dict[str, Any]] = [dict(zip(text.header, row, strict=True)) for row in text.rows]
+    data = {"title": text.title, "rows": rows, "notes": list(text.notes)}
+    numbers = frozenset(text.header) & {"published", "ours, as published", "ours"}
+    answer(data, heading(text.title), table(text.header, text.rows, numbers), *text.notes)
+
+
+@bench.command(cls=AnsweringCommand)
+def peers() -> None:
+    """Install the forests of other libraries in an environment of their own."""
+    from dpforest.benchmarks.peers import install
+
+    place = install()
+    answer({"folder": str(place)}, f"installed in {place}")
+
+
+def _results(folder: Path, name: str, quick: bool) -> list[Result]:
+    from dpforest.benchmarks import read_results, result_path
+
+    for which in (True,) if quick else (False, True):
+        found = read_results(result_path(folder, name, which))
+        if found:
+            return found
+    note(f"no results in {folder}: run `dpforest bench run {name}` first.")
+    return []
+
+
+def _import(modules: tuple[str, ...]) -> None:
+    if modules:
+        sys.path.insert(0, "")  # modules of the working directory, as python -m has it
+    for name in modules:
+        import_module(name)
