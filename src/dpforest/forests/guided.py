@@ -194,10 +194,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
 
     In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
     all features and, if there are enough rows, of random sums and differences of two; so a level costs its
-    budget once. Scores compare the children's labels with the node's own noisy class shares; where there are too few rows
-    per class for that, the most common class of each child is counted instead. Leaves release noisy class
-    counts, which are drawn towards their ancestors as far as noise explains the difference, so that
-    `predict_proba` can be used. `feature_importances_` speaks of the tree alone.
+    budget once. Scores compare the children's labels with the node's own noisy class shares; where there are
+    too few rows per class for that, the most common class of each child is counted instead. Leaves release
+    noisy class counts, which are drawn towards their ancestors as far as noise explains the difference, so
+    that `predict_proba` can be used. `feature_importances_` speaks of the tree alone.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     counts, levels and leaves add up; nodes of a level hold disjoint rows.
