@@ -24,7 +24,7 @@ lint: .venv/.installed  ## style, imports, types
 audit: .venv/.installed  ## measure what every estimator leaks; under 20 minutes on 2 cores (make audit QUICK=1: 2)
 	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
 
-bench: .venv/.installed  ## speed against scikit-learn in the same run (make bench TARGET=speed)
+bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, audit_power, audit_diffprivlib
 	$(BIN)/python -m benchmarks.$(or $(TARGET),speed)
 
 clean:

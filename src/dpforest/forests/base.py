@@ -411,9 +411,11 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         ndarray of shape (n_rows,)
         """
         votes = self._sum_votes(X)
-        if self.as_published:
-            return votes[:, 0]
-        target = self.schema_.range
+        return votes[:, 0] if self.as_published else self.schema_.range.decode(self._levels(votes))
+
+    def _levels(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn summed votes into levels of the target."""
+        levels = self.schema_.range.levels
         everything = self.leaf_statistics_.sum(axis=(0, 1), dtype=np.float64)[None]
-        overall = target_means(everything, target.levels, fallback=target.levels / 2)[0]
-        return target.decode(target_means(votes, target.levels, fallback=overall))
+        overall = target_means(everything, levels, fallback=levels / 2)[0]
+        return target_means(votes, levels, fallback=overall)

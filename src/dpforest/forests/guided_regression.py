@@ -131,21 +131,9 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         votes = super()._sum_parts(cells, n_threads)
         return votes if self.additive_ is None else votes + self.additive_.sum(cells)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_rows, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        level = self._sum_votes(X)[:, 0]
-        target = self.schema_.range
-        return target.decode(np.clip(level, 0, target.levels))
+    def _levels(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+        levels: NDArray[np.float64] = np.clip(votes[:, 0], 0, self.schema_.range.levels)
+        return levels
 
 
 def _mean_and_rows(curator: Curator) -> tuple[float, float]:

@@ -49,6 +49,21 @@ EXPERIMENTS = (
         split=SPLIT,
     ),
     Experiment(
+        name="default-peers",
+        title="Accuracy against epsilon, with the forests of other libraries",
+        paper=HERE,
+        task="classification",
+        metric="accuracy",
+        datasets=(
+            "adult", "banknote", "credit_default", "letter", "magic", "mushroom", "pendigits",
+            "wall_robot_24",
+        ),
+        methods=("dpforest", "SPE", "diffprivlib", "DP-EBM"),
+        epsilons=(0.1, 0.5, 1.0, 2.0, 5.0, 10.0),
+        repeats=3,
+        split=Split(max_rows=20_000),
+    ),
+    Experiment(
         name="default-ablation",
         title="Accuracy of the default forest without one of its parts",
         paper=HERE,
@@ -69,7 +84,7 @@ EXPERIMENTS = (
         datasets=(*NUMBERS_CHOSEN_ON, *NUMBERS_CONFIRMED_ON),
         methods=(
             "dpforest", *(f"dpforest {part}" for part in REGRESSION), "SPE", "DiPriMeFlip",
-            "Majority class", "RF",
+            "Majority class",
         ),
         epsilons=EPSILONS,
         split=SPLIT,
