@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Self
 from unittest.mock import patch
 
-from dpforest.benchmarks.methods import Factory, register
+from dpforest.benchmarks.methods import Factory, MethodNotAvailableError, register
 from dpforest.schema import Schema
 
 GUIDED, NUMBERS = "dpforest.forests.guided", "dpforest.forests.guided_regression"
@@ -96,9 +96,11 @@ def _factory(name: str) -> Factory:
     def make(*, task: str, schema: Schema, epsilon: float, seed: int, parameters: Mapping[str, Any]) -> Any:
         from dpforest import forests
 
-        changes = (CLASSIFICATION if task == "classification" else REGRESSION)[name]
+        parts = CLASSIFICATION if task == "classification" else REGRESSION
+        if name not in parts:
+            raise MethodNotAvailableError(f"there is no form for {task}.")
         kind = "Classifier" if task == "classification" else "Regressor"
         estimator = getattr(forests, f"PrivateForest{kind}")
-        return Ablated(estimator(epsilon=epsilon, schema=schema, random_state=seed), changes)
+        return Ablated(estimator(epsilon=epsilon, schema=schema, random_state=seed), parts[name])
 
     return make

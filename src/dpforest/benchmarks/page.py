@@ -35,7 +35,8 @@ it with `dpforest bench run NAME`.
 
 "False ground" counts figures whose published guarantee does not hold (see `explanation/broken-promises.md`):
 they are accuracies of algorithms that are not as private as stated. "Rigorous no worse" counts those where
-our private form gives the published figure or a better one, within the same two standard errors.
+our private form gives the published figure or a better one, within the same two standard errors. "Other" are
+differences of numbers that are neither good nor bad.
 """
 
 
@@ -83,7 +84,11 @@ def results_page(kept: str | os.PathLike[str]) -> str:
         parts += [f"## {name}\n", *([f"*{first.paper.title}*\n"] if first.paper.title else [])]
         parts += _remark(remarks, first.name.split("-")[0])
         for found in group:
-            parts += _section(found, remarks)
+            parts += _section(found, remarks) if found.compared else ()
+        drawn = [found.experiment.name for found in group if not found.compared]
+        if drawn:
+            files = ", ".join(f"[{name}](results/{name}.csv)" for name in drawn)
+            parts.append(f"Run and kept, but without figures in print to compare with: {files}.\n")
     return "\n".join(parts)
 
 
@@ -97,10 +102,6 @@ class _Found(NamedTuple):
     def compared(self) -> list[Comparison]:
         return [c for c in compare(self.experiment, self.summaries) if c.published is not None]
 
-    @property
-    def higher(self) -> bool:
-        return find_metric(self.experiment.metric).better == "higher"
-
 
 def _all_found(kept: Path) -> Iterator[_Found]:
     for name in experiment_names():
@@ -111,25 +112,31 @@ def _all_found(kept: Path) -> Iterator[_Found]:
 
 def _overview(everything: list[_Found]) -> str:
     header = (
-        "experiment", "published figures", "false ground", "compared", "reproduced", "better", "worse",
-        "rigorous no worse",
+        "experiment", "published figures", "false ground", "compared", "reproduced", "better here",
+        "worse here", "other", "rigorous no worse",
     )  # fmt: skip
     lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
-    for found in everything:
-        name, compared = found.experiment.name, found.compared
-        judged = [c for c in compared if c.reproduced is not None]
-        words = [verdict(c, find_metric(found.experiment.metric)).split()[0] for c in judged]
-        rigorous = [c.rigorous_no_worse(found.higher) for c in compared]
-        known = [answer for answer in rigorous if answer is not None]
-        numbers = (
-            len(compared),
-            sum(bool(c.void) for c in compared),
-            len(judged),
-            *(words.count(word) for word in ("reproduced", "better", "worse")),
-            f"{sum(known)} of {len(known)}",
-        )
-        lines.append(f"| [{name}](#{name}) | {' | '.join(map(str, numbers))} |")
+    told = [(found.experiment.name, _counts(found)) for found in everything if found.compared]
+    lines += [f"| [{name}](#{name}) | {_columns(counts)} |" for name, counts in told]
+    total = [sum(column) for column in zip(*(counts for _, counts in told), strict=True)]
+    lines += [f"| all | {_columns(total)} |"] if told else []
     return "\n".join([*lines, ""])
+
+
+def _counts(found: _Found) -> list[int]:
+    compared, metric = found.compared, find_metric(found.experiment.metric)
+    judged = [c for c in compared if c.reproduced is not None]
+    words = [verdict(c, metric).split()[0] for c in judged]
+    forms = [c.rigorous_no_worse(metric.better == "higher") for c in compared if metric.better]
+    known = [answer for answer in forms if answer is not None]
+    void = sum(bool(c.void) for c in compared)
+    kinds = [words.count(word) for word in ("reproduced", "better", "worse", "differs")]
+    return [len(compared), void, len(judged), *kinds, sum(known), len(known)]
+
+
+def _columns(counts: list[int]) -> str:
+    *numbers, good, known = counts
+    return " | ".join([*map(str, numbers), f"{good} of {known}" if known else ""])
 
 
 def _section(found: _Found, remarks: Mapping[str, str]) -> Iterator[str]:

@@ -236,10 +236,10 @@ def compare(experiment: Experiment, summaries: Summaries) -> list[Comparison]:
     cells = dict.fromkeys([*experiment.published_cells(), *plain])
     rows = {name: place for place, name in enumerate(experiment.datasets)}
     columns = {name: place for place, name in enumerate(experiment.methods)}
-    settings = {cell.setting: None for cell in cells}  # first come, first shown
+    settings = {key: place for place, key in enumerate(experiment.setting_keys())}
 
     def place(cell: Cell) -> tuple[int, int, float, int]:
-        setting = list(settings).index(cell.setting)
+        setting = settings.get(cell.setting, 999)
         return rows.get(cell.dataset, 999), columns.get(cell.method, 999), cell.epsilon, setting
 
     return [_comparison(experiment, cell, summaries) for cell in sorted(cells, key=place)]

@@ -25,6 +25,7 @@ from dpforest.trees import grow_centred, shrunk_means
 CLIPPING = Fraction(3, 100)
 RESIDUAL_CLIPPING = Fraction(5, 100)  # of a tree's
 SPLITTING = Fraction(60, 100)  # of the rest of a tree's
+ENOUGH_TO_SPLIT = 200  # rows times epsilon; fewer are best predicted by their mean
 ENOUGH_TO_BOOST = 60_000  # rows times epsilon
 ROUNDS = 3
 LEARNING_RATE = 0.8  # of each tree, if there are several
@@ -85,7 +86,8 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         weight = LEARNING_RATE if n_trees > 1 else 1.0
         depth = self.max_depth
         if depth is None:
-            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, 2, 9)
+            lowest = 1 if enough >= ENOUGH_TO_SPLIT else 0
+            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, 9)
 
         grown, sums, spans = [], [], []
         for number in range(n_trees):
@@ -101,7 +103,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             purpose = f"leaf target sums, tree {number}"
             found = curator.leaf_soft_histograms("model", tree, tree_share - splitting, purpose)[0]
             if number + 1 < n_trees:
-                values = weight * _leaf_values(found, curator.noise_sd, levels, span)
+                values = weight * _leaf_values(found, curator.noise_sd, levels, span, not number)
                 curator.subtract(*span, tree=tree, leaves=values)
             grown.append(tree)
             sums.append(found)
@@ -122,8 +124,10 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             raise ValueError("every tree needs the span of its target.")
         levels = self.schema_.range.levels
         values = [
-            self.additive_.tree_weight * _leaf_values(sums, sd, levels, tuple(span))
-            for sums, sd, span in zip(statistics, self._leaf_noises(), self.additive_.spans, strict=True)
+            self.additive_.tree_weight * _leaf_values(sums, sd, levels, tuple(span), not number)
+            for number, (sums, sd, span) in enumerate(
+                zip(statistics, self._leaf_noises(), self.additive_.spans, strict=True)
+            )
         ]
         return np.stack([np.stack(values), np.zeros(statistics.shape[:2])], axis=-1)
 
@@ -169,15 +173,16 @@ def _clip(curator: Curator, share: Fraction, enough: float, span: tuple[float, f
 
 
 def _leaf_values(
-    sums: NDArray[np.int64], noise_sd: float, levels: int, span: tuple[float, float]
+    sums: NDArray[np.int64], noise_sd: float, levels: int, span: tuple[float, float], is_first: bool
 ) -> NDArray[np.float64]:
     """Mean of what is left of the target in each leaf, drawn towards its ancestors' and in the end to 0."""
     width = (span[1] - span[0]) / levels
     zero = min(max(-span[0] / width, 0.0), levels)
     first, second = sums.sum(axis=0, dtype=np.float64)
     rows = (first + second) / levels
-    if rows >= 1:  # all leaves together, as far as noise does not explain that they differ from 0
+    if rows >= 1:
         away = min(max(first / rows, 0.0), levels) - zero
         noise = len(sums) * (noise_sd / rows) ** 2
-        zero += away * max(0.0, 1 - noise / max(away**2, 1e-12))
+        # the first tree knows the mean better than the noisy total did; what later ones add should be 0
+        zero += away * (1.0 if is_first else max(0.0, 1 - noise / max(away**2, 1e-12)))
     return span[0] + shrunk_means(sums, noise_sd, levels, zero) * width
