@@ -33,6 +33,9 @@ def mixed(name):
 def test_every_method_fits_and_predicts(name):
     table = experiment(methods=(name,), datasets=("mixed",), repeats=1, split=Split(labelled_fraction=0.5))
     done = next(iter(jobs_of(table))).run(find(name), find_metric("accuracy"), mixed)
+    if done.status == ABSENT:
+        assert "no form for classification" in done.error
+        return
     assert done.status == OK, done.error
     assert 0 <= done.value <= 1
 

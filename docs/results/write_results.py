@@ -1,0 +1,19 @@
+"""Write docs/results.md from the kept results, and first, if a folder is given, the kept results from it.
+
+Run ``python docs/results/write_results.py [FOLDER]`` after `dpforest bench run --folder FOLDER`, or after the
+reasons in remarks.toml changed; a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dpforest.benchmarks.page import keep, results_page
+
+KEPT = Path(__file__).parent
+
+if __name__ == "__main__":
+    for folder in sys.argv[1:]:
+        keep(folder, KEPT)
+    (KEPT.parent / "results.md").write_text(results_page(KEPT), encoding="utf-8")
