@@ -203,6 +203,17 @@ def table_by_code(records, schema, by):
     return table
 
 
+def test_a_constant_feature_separates_nothing():
+    """All rows in one cell: halves with the classes of the whole, up to chance, score as no cut would."""
+    table = np.zeros((1, 2, 4, 2), np.int64)
+    table[0, 0, 1] = 4000, 6000  # constant
+    table[0, 1, 0], table[0, 1, 3] = (4000, 1000), (0, 5000)  # informative
+    constant, informative = median_scores(table, True)[0] / 1024
+    uncut = -10_000 * (1 - 0.4**2 - 0.6**2)
+    assert uncut <= constant < uncut + 20
+    assert informative > uncut + 2000
+
+
 @pytest.mark.parametrize("is_class", [True, False], ids=["classes", "numbers"])
 def test_median_scores_move_within_their_range(is_class):
     """The premise of the choice of a feature by its exact median cut, on random and on extreme tables."""

@@ -268,9 +268,12 @@ class Candidates:
 class _MedianScores:
     """Minus the impurity of the two halves at a feature's exact median, for every feature of a node.
 
-    The rows of a node are put in one total order per feature: by cell, then by target code; the first
-    floor(n / 2) are the left half, so ties in a cell are broken by the target, not by luck. Adding a row
-    changes the halves by at most: the new row enters one half, and one row crosses the border. With R**2 the
+    The rows of a node are put in one total order per feature: by cell, then by a public pseudo-random
+    priority of (target code, running number among the cell's rows of that code); the first floor(n / 2) are
+    the left half. So a cell that holds both halves is divided about evenly, code by code; ordered by the code
+    alone, a constant feature would look perfect. A further row gets the next running number and leaves the
+    order of the others as it was, so the halves change by at most: the new row enters one half, and one row
+    crosses the border. With R**2 the
     most that one row adds to a half's impurity, the half that it enters moves by (-R**2, R**2), the other by
     [0, R**2) or the other way round: all scores move inside an interval of length 3 R**2. Rounding each half
     down to whole units keeps these bounds, because they are whole units.
