@@ -45,8 +45,8 @@ MOST_ROWS = 0.6  # share of a class that has most rows
 COMBINATIONS = 3  # columns made of two features, for each ordered feature
 MAX_COMBINATIONS = 40  # each costs as much time as a feature
 ROWS_PER_LEAF = 60  # times 1 / epsilon
-ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better
-MANY_CLASSES = 8  # unless there are as many classes
+ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better ...
+MANY_CLASSES = 8  # ... unless there are as many classes, which it could not tell apart
 ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
 # Weights of the tree and of the linear part to choose from.
 FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7)]
@@ -255,10 +255,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         """
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
-        if n_classes < MANY_CLASSES and (per_class < ENOUGH_FOR_BOTH or per_sum < 4):
-            return Fraction(0)
-        if per_class < 200 or per_sum < 4:
-            return Fraction(60, 100) if per_sum >= 3 else Fraction(0)
+        if per_class < ENOUGH_FOR_BOTH or per_sum < 4:
+            return Fraction(60, 100) if n_classes >= MANY_CLASSES and per_sum >= 3 else Fraction(0)
         if per_sum < 150:
             return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
         return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
