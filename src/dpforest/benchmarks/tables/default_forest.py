@@ -5,8 +5,8 @@ from dpforest.benchmarks.experiment import Experiment, Paper, Split
 
 # The constants of the default forest were chosen on these datasets...
 CHOSEN_ON = (
-    "adult", "banknote", "car", "claves", "digits", "dry_bean", "letter", "magic", "mushroom", "nursery", "pendigits",
-    "wall_robot_24", "wall_robot_4",
+    "adult", "banknote", "car", "claves", "digits", "dry_bean", "letter", "magic", "mushroom", "nursery",
+    "pendigits", "wall_robot_24", "wall_robot_4",
 )  # fmt: skip
 # ... and confirmed on these, at which nobody looked before.
 CONFIRMED_ON = (
