@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-RUNS, QUICK_RUNS = 6000, 500
+RUNS, QUICK_RUNS = 4000, 500
 
 
 @click.command()
