@@ -105,3 +105,13 @@ def test_units_keep_the_rate_drawable():
 def test_shrunk_counts_are_positive_and_keep_clear_differences():
     assert (shrunk_counts(np.array([-50.0, 10.0, 900.0]), 30.0) > 0).all()
     assert shrunk_counts(np.array([100.0, 9000.0]), 5.0).round().tolist() == [100, 9000]
+
+
+def test_products_are_not_asked_for_with_a_rate_too_small_to_represent():
+    """Millions of rows at a tiny epsilon: pretend to have them, for the formula sees released counts only."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 4)), rng.integers(0, 3, 50)
+    plan = BudgetPlan.divide(Fraction(1, 10_000), 0, {"all": 1})
+    with Curator(PrivateTable(X, y, NUMBERS), plan, RandomWords.seeded(0)) as curator:
+        class_scores(curator, "all", Fraction(1), np.full(3, 1e8), 1.0)
+    assert "products of the features" not in {event.purpose for event in curator.ledger}

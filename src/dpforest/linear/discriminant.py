@@ -28,6 +28,7 @@ from dpforest.linear.standard import ordered_features, standard_scales, units
 SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
 PRODUCTS = Fraction(1, 2)  # of the rest, for the common covariance
 LOUDEST_COVARIANCE = 0.6  # noise of its eigenvalues above which the covariance is not worth asking for
+LEAST_EPSILON = 1e-3  # of products: in their fine units, rates of smaller budgets could not be represented
 ENOUGH_FOR_SQUARES = 20  # rows times epsilon, per class and feature
 VARIANCE = 0.3  # of a standard scale within a class, where it is not measured
 _LEAST_VARIANCE = 0.01
@@ -181,7 +182,7 @@ def _sum_scales(
 
 def _is_worth_it(n_features: int, rows: float, epsilon: float) -> bool:
     """Tell whether noisy products would say more than noise about the covariance."""
-    if n_features < 2:
+    if n_features < 2 or epsilon < LEAST_EPSILON:
         return False
     n_products = n_features * (n_features + 1) // 2
     noise = math.sqrt((n_products + 1) * (n_products + 2) / 3) / (epsilon * rows)
