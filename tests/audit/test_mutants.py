@@ -15,7 +15,7 @@ from dpforest.baselines import TransductiveOutputPerturbationClassifier
 from dpforest.curator import Curator, PrivateTable, payment
 from dpforest.mechanisms import RandomWords, Rate, quantile_log_pmf
 from dpforest.privacy import BudgetPlan
-from dpforest.schema import Classes, Numeric, Range, Schema
+from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 from dpforest.structure import FlatTrees
 
 TWO = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home"]))
@@ -176,14 +176,16 @@ def test_forgotten_charge(monkeypatch, forgotten):
     assert audit_ledger(model, random_state=1).violation
 
 
-NUMBERS = Schema(TWO.features, Range(0, 1))
+# two ordered features, so that products are asked for, and categories
+MIXED = {**TWO.features, "crp": Numeric(0, 1, bins=4), "ward": Nominal(["a", "b", "c"])}
+NUMBERS = Schema(MIXED, Range(0, 1))
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize(
     "model",
     [
-        dpforest.PrivateForestClassifier(epsilon=5000.0, schema=TWO),
+        dpforest.PrivateForestClassifier(epsilon=5000.0, schema=Schema(MIXED, TWO.target)),
         dpforest.PrivateForestRegressor(epsilon=5000.0, schema=NUMBERS),
         TransductiveOutputPerturbationClassifier(schema=TWO),
     ],

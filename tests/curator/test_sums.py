@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from dpforest.backends import MemoryBackend
-from dpforest.curator import Block
-from dpforest.mechanisms import Rate, block_norm_log_pmf, exponential_log_pmf, quantile_log_pmf
+from dpforest.curator import Block, Curator, PrivateTable
+from dpforest.mechanisms import (
+    RandomWords,
+    Rate,
+    block_norm_log_pmf,
+    exponential_log_pmf,
+    quantile_log_pmf,
+)
+from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_queries import RECORDS, assert_follows
@@ -61,6 +68,43 @@ def test_one_row_moves_the_released_sums_by_no_more_than_epsilon():
             after = block_norm_log_pmf(outputs - np.array(change), WIDTHS, rate)
             worst = max(worst, np.abs(after - before).max())
     assert 0.999 <= worst <= 1 + 1e-9
+
+
+def test_one_row_moves_no_product_by_more_than_the_squared_bound(open_curator):
+    """And products are released at the rate that pays for it: half the noise would cost twice epsilon."""
+    letters = Block(1, np.array([[2], [-1], [1], [0], [0]]))
+    cells = list(itertools.product(range(6), range(5)))
+    moves = [(LINE.values[a, 0], letters.values[b, 0]) for a, b in cells]
+    largest = max(max(abs(x * x), abs(x * y), abs(y * y)) for x, y in moves)
+    assert largest == BOUND**2
+    with open_curator(RECORDS) as curator:
+        curator.product_sums("everything", Fraction(1), "products", [LINE, letters], BOUND)
+    paid = curator.ledger.events[-1].parameters
+    assert (paid["blocks"], paid["bound"]) == (3, BOUND**2)
+    rate = Rate.floor(Fraction(1, BOUND**2))
+    outputs = np.array(list(itertools.product(range(-9, 10), repeat=3)))
+    before = block_norm_log_pmf(outputs, [1, 1, 1], rate)
+    changes = {(x * x, x * y, y * y) for x, y in moves}
+    losses = [
+        np.abs(block_norm_log_pmf(outputs - np.array(c), [1, 1, 1], rate) - before).max() for c in changes
+    ]
+    assert 0.999 <= max(losses) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("query", ["lookup_sums", "product_sums", "target_quantile", "best_mixture"])
+def test_label_privacy_is_refused(query):
+    """A changed label moves two classes at once; these queries are priced for one row that comes or goes."""
+    plan = BudgetPlan.divide(1, 0, {"all": 1}, relation=NeighboringRelation.LABEL_CHANGE)
+    arguments = {
+        "lookup_sums": ("sums", BLOCKS, BOUND, True),
+        "product_sums": ("products", [LINE], BOUND),
+        "target_quantile": ("bound", 1, 2),
+        "best_mixture": (None,) * 6,
+    }[query]
+    table = PrivateTable(*rows_of(RECORDS), CLASSES)
+    with Curator(table, plan, RandomWords.seeded(0)) as curator, pytest.raises(PrivacyError):
+        getattr(curator, query)("all", Fraction(1), *arguments)
+    assert not len(curator.ledger)
 
 
 def test_noise_is_what_was_paid_for(open_curator):

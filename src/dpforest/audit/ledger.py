@@ -131,6 +131,8 @@ def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[i
     """Return how far one step moves a table of counts, L1 norm and squared L2 norm; 1 where not known."""
     if query == "leaf_soft_histograms":
         return schema.range.levels, schema.range.levels**2
+    if query == "class_counts" and relation is NeighboringRelation.LABEL_CHANGE:
+        return 2, 2
     if query == "leaf_histograms" and relation is NeighboringRelation.LABEL_CHANGE:
         two = isinstance(schema.target, Classes) and schema.target.n_classes == 2
         return (1, 1) if two else (2, 2)  # two classes share one noisy count

@@ -125,8 +125,9 @@ class Curator(SumQueries):
         return int(noise(np.array([self._rows.n_rows], np.int64))[0])
 
     def class_counts(self, pool: str, share: Fraction = WHOLE) -> NDArray[np.int64]:
-        """Release noisy class counts; one row changes one of them by 1."""
-        noise = self._pay.for_noise(pool, share, "rows of each class", copies=1, l1=1, l2_squared=1)
+        """Release noisy class counts; one row changes one of them by 1, a changed label two."""
+        moved = 2 if self._is_label_privacy else 1
+        noise = self._pay.for_noise(pool, share, "rows of each class", copies=1, l1=moved, l2_squared=moved)
         return noise(self._rows.class_counts())
 
     # --- splits ----------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dpforest import mechanisms
 from dpforest.backends import MemoryBackend
 from dpforest.curator.payment import EXPONENTIAL, Payments
 from dpforest.mechanisms import RandomWords, Rate, quantile_range
+from dpforest.privacy import NeighboringRelation, PrivacyError
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 
@@ -45,6 +46,11 @@ class SumQueries:
     _pay: Payments
     _noise: RandomWords
 
+    def _demand_row_privacy(self) -> None:
+        """Refuse label privacy: a changed label moves two classes, and these queries pay for one."""
+        if self._pay.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE:
+            raise PrivacyError("Sums are priced for rows that come or go, not for labels that change.")
+
     def lookup_sums(
         self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int, by_class: bool
     ) -> Sums:
@@ -55,6 +61,7 @@ class SumQueries:
         Sums
             Of shape (n_classes or 1, coordinates of all blocks).
         """
+        self._demand_row_privacy()
         _check_bound(blocks, bound)
         widths = [block.values.shape[1] for block in blocks]
         noise, variance = self._pay.for_sums(pool, share, purpose, widths, bound)
@@ -76,6 +83,7 @@ class SumQueries:
         Sums
             Of shape (n_blocks, n_blocks), symmetric: every product is released once.
         """
+        self._demand_row_privacy()
         _check_bound(blocks, bound)
         upper = np.triu_indices(len(blocks))
         noise, variance = self._pay.for_sums(pool, share, purpose, [1] * len(upper[0]), bound**2)
@@ -94,6 +102,7 @@ class SumQueries:
         Exponential mechanism on the distance in rows, scaled by the denominator: see
         `dpforest.mechanisms.quantile_range` for W.
         """
+        self._demand_row_privacy()
         score_range = quantile_range(numerator, denominator)
         epsilon = self._pay.for_choice(pool, share, purpose, 1, score_range, EXPONENTIAL)
         counts = self._rows.class_counts()[None]
@@ -154,6 +163,7 @@ class SumQueries:
         table_of : ndarray of shape (n_candidates,)
             Which table each candidate takes.
         """
+        self._demand_row_privacy()
         epsilon = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
         correct = self._rows.number_correct(trees, prior, leaf_scores, tables, weights, table_of)
         base = np.ones(len(weights), np.int64)
