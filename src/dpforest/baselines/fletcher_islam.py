@@ -112,7 +112,7 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.pruning:
-            statistics = prune_by_gini(statistics, reachable_leaves(self.trees_), self._leaf_noise())
+            statistics = prune_by_gini(statistics, reachable_leaves(self.trees_), self._leaf_noises()[0])
         shares = class_shares(statistics)
         return np.asarray(majority_votes(shares) * shares.max(axis=-1, keepdims=True))
 

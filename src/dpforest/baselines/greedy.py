@@ -90,8 +90,3 @@ class GreedyForest(PrivateForest):
         if self.max_depth is not None:
             return self.max_depth
         return depth_by_occupancy(curator.row_count("count"), rows_shared_by, self.expected_leaf_rows)
-
-    def _leaf_noise(self) -> float:
-        """Return the standard deviation of the leaves' noise; 0 if they were released without."""
-        last = self.ledger_.events[-1].parameters["noise_sd"]
-        return 0.0 if math.isinf(self.epsilon) else float(str(last))

@@ -207,6 +207,11 @@ class PrivateForest(BaseEstimator):
         """Set the fitted attributes that are public."""
         self.schema_ = schema
 
+    def _leaf_noises(self) -> list[float]:
+        """Return the standard deviation of the noise of each tree's leaves; 0 if there was none."""
+        of_leaves = [event for event in self.ledger_ if event.purpose.startswith("leaf ")]
+        return [0.0 if math.isinf(self.epsilon) else float(str(e.parameters["noise_sd"])) for e in of_leaves]
+
     def _promise(self, plan: BudgetPlan, voids: list[str]) -> PrivacyGuarantee:
         """State the promise, or why there is none."""
         guarantee = plan.guarantee

@@ -175,11 +175,6 @@ class GuidedTree(PrivateForest):
         """Epsilon for one step of the mechanisms, as the formulas take it; without noise, a large number."""
         return min(float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person), 1e3)
 
-    def _leaf_noises(self) -> list[float]:
-        """Return the standard deviation of the noise of each tree's leaves; 0 if there was none."""
-        of_leaves = [event for event in self.ledger_ if event.purpose.startswith("leaf ")]
-        return [0.0 if math.isinf(self.epsilon) else float(str(e.parameters["noise_sd"])) for e in of_leaves]
-
 
 @parameters
 @shared_parameters(

@@ -7,8 +7,7 @@ follow, as post-processing,
 * the linear discriminant of Fisher (1936) on the ordered features, with a fixed variance and no covariance;
 * the same with the inverse of the common covariance, where the products were affordable;
 * the log odds of every category, as in naive Bayes;
-* with more rows, the same as for ordered features for their squares, as a table of its own, so that it can
-  be left out.
+* with more rows, each of these once more with the squares of the ordered features.
 
 Everything noisy is drawn towards what it would be if the classes did not differ (James and Stein).
 """
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.curator import Block, Curator
-from dpforest.linear.standard import ordered_features, standard_scales, units
+from dpforest.linear.standard import ordered_features, standard_scales, units, whole_units
 
 SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
 PRODUCTS = Fraction(1, 2)  # of the rest, for the common covariance
@@ -173,7 +172,7 @@ def _sum_scales(
     everywhere = np.full((int(curator.schema.n_cells[0]), 1), one, np.int64)
     blocks = [Block(0, everywhere)]  # sums to the rows themselves
     for part in parts:
-        blocks += [Block(at, _whole_units(scale, one)) for at, scale in zip(features, part, strict=True)]
+        blocks += [Block(at, whole_units(scale, one)) for at, scale in zip(features, part, strict=True)]
     sums, variance = curator.lookup_sums(pool, share, "features by class", blocks, one, by_class=True)
     noise = float(variance[0]) / one**2
     told.append((sums[:, 0] / one, noise))
@@ -194,11 +193,6 @@ def _even_part(scale: Floats) -> Floats:
     square: Floats = 2 * scale**2 - 1
     square[-2:] = 0.0  # missing and unknown values tell nothing
     return square
-
-
-def _whole_units(values: Floats, one: int) -> NDArray[np.int64]:
-    """Whole units towards zero, so that no bound is exceeded, as a block of one coordinate."""
-    return np.trunc(values * one).astype(np.int64)[:, None]
 
 
 def _pooled_counts(told: list[tuple[Floats, float]]) -> Floats:
@@ -232,7 +226,7 @@ def _inverse_covariance(
     n = len(features)
     epsilon = float(curator.ledger.plan.amount(pool) * share)
     one = max(256, math.isqrt(units(n * (n + 1) // 2, epsilon)))
-    blocks = [Block(at, _whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
+    blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
     sums, variance = curator.product_sums(pool, share, "products of the features", blocks, one)
     rows = counts.sum()
     within = sums / (one**2 * rows) - (means.T * counts / rows) @ means

@@ -30,6 +30,12 @@ def units(n_sums: int, epsilon: float) -> int:
     return int(2 ** math.ceil(math.log2(max(256.0, n_sums * epsilon / 2))))
 
 
+def whole_units(values: NDArray[np.float64], one: int) -> NDArray[np.int64]:
+    """Cut values to whole units towards zero, so that no bound is exceeded, as a block of one coordinate."""
+    whole: NDArray[np.int64] = np.trunc(values * one).astype(np.int64)[:, None]
+    return whole
+
+
 def ordered_features(schema: Schema) -> list[int]:
     """Features that have an order; two categories are as good as one."""
     features = enumerate(schema.features.values())
@@ -59,8 +65,7 @@ def standard_scales(
 
     def means(values: list[NDArray[np.float64]], purpose: str) -> tuple[NDArray[np.float64], float]:
         blocks = [
-            Block(feature, np.trunc(value * one).astype(np.int64)[:, None])
-            for feature, value in zip(features, values, strict=True)
+            Block(feature, whole_units(value, one)) for feature, value in zip(features, values, strict=True)
         ]
         sums, variance = curator.lookup_sums(pool, share / 2, purpose, blocks, one, by_class=False)
         return sums[0] / (one * rows), math.sqrt(variance[0]) / (one * rows)
