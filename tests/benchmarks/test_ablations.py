@@ -17,7 +17,8 @@ FEATURES = {f"x{i}": Numeric(0, 1) for i in range(4)}
 def rows():
     rng = np.random.default_rng(0)
     X = rng.random((3000, 4))
-    return X, (X[:, 0] + X[:, 1] + 0.2 * rng.normal(size=3000) > 1).astype(int)
+    # a sum of all features, at which a tree alone does not do well
+    return X, np.digitize(X.sum(axis=1) + 0.2 * rng.normal(size=3000), [1.5, 2.0, 2.5])
 
 
 def fitted(name, task, schema, X, y, epsilon=8.0):
@@ -33,7 +34,7 @@ def looks(model):
 
 @pytest.mark.parametrize("part", CLASSIFICATION)
 def test_each_part_of_the_classifier_matters(part, rows):
-    schema = Schema(FEATURES, Classes([0, 1]))
+    schema = Schema(FEATURES, Classes([0, 1, 2, 3]))
     whole = fitted("dpforest", "classification", schema, *rows)
     without = fitted(f"dpforest {part}", "classification", schema, *rows)
     asked_otherwise = looks(whole) != looks(without)
@@ -53,8 +54,8 @@ def test_each_part_of_the_regressor_matters(part, rows):
 
 
 def test_a_failed_fit_leaves_the_forest_whole(rows):
-    before = guided.ENOUGH_TO_COMBINE
-    schema = Schema(FEATURES, Classes([0, 1]))
+    before = guided.COMBINATIONS
+    schema = Schema(FEATURES, Classes([0, 1, 2, 3]))
     with pytest.raises(ValueError, match="features"):
         fitted("dpforest without sums of two features", "classification", schema, rows[0][:, :2], rows[1])
-    assert before == guided.ENOUGH_TO_COMBINE
+    assert before == guided.COMBINATIONS

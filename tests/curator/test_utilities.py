@@ -41,7 +41,7 @@ CENTRES = {
 }
 
 
-def scores(records, utility):
+def scores(records, utility, most_common=1):
     schema = TARGET if utility in NUMBERS else CLASSES
     X, y = rows_of(records)
     y = y / 2 if schema is TARGET else y
@@ -51,19 +51,18 @@ def scores(records, utility):
     else:
         tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), by="target")
     _, table = next(tables)
-    return CANDIDATES.scores(utility, utility.unit_for(schema), slice(0, 1), table, CENTRES.get(utility))[0][
-        IS_CUT
-    ]
+    unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(schema)
+    return CANDIDATES.scores(utility, unit, slice(0, 1), table, CENTRES.get(utility))[0][IS_CUT]
 
 
-def plain_scores(records, utility):
+def plain_scores(records, utility, most_common=1):
     """The same from first principles, in floats, for each candidate cut."""
 
     def impurity(ys):
         if not ys:
             return 0.0
         if utility is Utility.MAX_OPERATOR:
-            return -max(ys.count(k) for k in range(3))
+            return -sum(sorted((ys.count(k) for k in range(3)), reverse=True)[:most_common])
         if utility is Utility.GINI:
             return GINI_UNIT * (len(ys) - sum(ys.count(k) ** 2 for k in range(3)) / len(ys))
         if utility is Utility.INFORMATION_GAIN:
@@ -117,6 +116,14 @@ def test_one_more_record_moves_all_scores_within_the_range(utility, records, ext
     sign = 1 if utility is Utility.MAX_OPERATOR else -1
     if utility in MONOTONE:
         assert (sign * change >= 0).all(), "a monotone utility moved against its direction"
+
+
+@pytest.mark.parametrize("most_common", [2, 3, 4])
+@given(records=many, extra=st.sampled_from(RECORDS))
+def test_max_operator_counts_several_classes_and_moves_by_0_or_1(most_common, records, extra):
+    before, after = (scores(rows, Utility.MAX_OPERATOR, most_common) for rows in (records, [*records, extra]))
+    assert (before == plain_scores(records, Utility.MAX_OPERATOR, most_common)).all()
+    assert np.isin(after - before, [0, 1]).all()
 
 
 @pytest.mark.parametrize("utility", Utility)

@@ -15,7 +15,10 @@ from importlib import import_module
 from typing import Any, Self
 from unittest.mock import patch
 
+import numpy as np
+
 from dpforest.benchmarks.methods import Factory, MethodNotAvailableError, register
+from dpforest.forests.guided import classes_to_count
 from dpforest.schema import Schema
 
 GUIDED, NUMBERS = "dpforest.forests.guided", "dpforest.forests.guided_regression"
@@ -33,6 +36,11 @@ def _mostly_linear(*_: Any) -> Fraction:
     return Fraction(93, 100)
 
 
+def _one_class(depth: int, shares: Any, enough_per_class: float) -> list[int]:
+    """Scores of all levels as if there were two classes."""
+    return classes_to_count(depth, np.array([0.5, 0.5]), enough_per_class)
+
+
 def _unshrunk(counts: Any, noise_sd: float, prior: Any) -> Any:
     """Class shares of leaves as they were released."""
     positive = counts.clip(0) + 1e-3 * prior
@@ -47,16 +55,15 @@ CLASSIFICATION: dict[str, list[Change]] = {
     ],
     "without the covariance": [(LINEAR, "LOUDEST_COVARIANCE", 0.0)],
     "without squares": [(LINEAR, "ENOUGH_FOR_SQUARES", NEVER)],
-    "without sums of two features": [(GUIDED, "ENOUGH_TO_COMBINE", NEVER)],
-    "without centred scores": [
-        (GUIDED, "ENOUGH_FOR_CENTRES", NEVER),
-        (GUIDED, "ENOUGH_IF_UNBALANCED", NEVER),
-    ],
+    "without sums of two features": [(GUIDED, "COMBINATIONS", 0)],
+    "without centred scores": [(GUIDED, "ENOUGH_FOR_CENTRES", NEVER)],
+    "without counting several classes": [(GUIDED, "classes_to_count", _one_class)],
     "without a choice of weights": [
         (GUIDED, "FEW_WEIGHTS", [(1.0, 0.5)]),
         (GUIDED, "ENOUGH_TO_CHOOSE", NEVER),
     ],
-    "without growing level shares": [(GUIDED, "ROOT_TWO", Fraction(1)), (GROWERS, "ROOT_TWO", Fraction(1))],
+    "without asking whether the tree will do": [(GUIDED, "DEEP_ENOUGH_TO_TELL", NEVER)],
+    "without growing level shares": [(GROWERS, "ROOT_TWO", Fraction(1))],
     "without shrinkage": [(GUIDED, "shrunk_shares", _unshrunk)],
 }
 REGRESSION: dict[str, list[Change]] = {

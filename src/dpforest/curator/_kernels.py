@@ -88,6 +88,24 @@ def _information(left, total, summed):
 
 
 @njit(inline="always")
+def _most_common(left, total, wanted, is_left):
+    """Rows of the `wanted` most common classes of one child: the largest count, the next one, and so on."""
+    rows, last, at = 0, -1, -1
+    for place in range(wanted):
+        best, found = -1, -1
+        for k in range(left.shape[0]):
+            n = left[k] if is_left else total[k] - left[k]
+            is_next = place == 0 or n < last or (n == last and k > at)
+            if is_next and n > best:
+                best, found = n, k
+        if found < 0:  # there are no more classes
+            break
+        rows += best
+        last, at = best, found
+    return rows
+
+
+@njit(inline="always")
 def _score(left, total, kind, unit, rescaled, centre, span):
     """Score of one split; the numbers are those of `Utility`."""
     if kind == 6:  # information_gain: the centre is the table of S
@@ -98,17 +116,15 @@ def _score(left, total, kind, unit, rescaled, centre, span):
         right = total[0] - left[0], total[1] - left[1], total[2] - left[2]
         of_right = _squared_error(right[0], right[1], right[2]) // unit
         return -(_squared_error(left[0], left[1], left[2]) // unit + of_right)
-    best_left, best_right, n_left, n_right, squares_left, squares_right = 0, 0, 0, 0, 0, 0
+    if kind == 1:  # max_operator: the unit is the number of classes that count
+        return _most_common(left, total, unit, True) + _most_common(left, total, unit, False)
+    n_left, n_right, squares_left, squares_right = 0, 0, 0, 0
     for k in range(left.shape[0]):
         right = total[k] - left[k]
         n_left += left[k]
         n_right += right
-        best_left = max(best_left, left[k])
-        best_right = max(best_right, right)
         squares_left += left[k] * left[k]
         squares_right += right * right
-    if kind == 1:  # max_operator
-        return best_left + best_right
     score = 0  # gini
     if n_left > 0:
         score -= unit * (n_left * n_left - squares_left) // n_left

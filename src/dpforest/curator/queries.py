@@ -165,12 +165,14 @@ class Curator(SumQueries):
         utility: Utility,
         share: Fraction,
         centres: Centres | None = None,
+        most_common: int = 1,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Release a feature and a cut of it in every node of a level, chosen jointly by a utility.
 
         One exponential mechanism runs over all cuts of all given features at once, so that the level costs
         its amount once, however many candidates there are. Centred utilities need the `centres` of all nodes,
-        which must follow from released values.
+        which must follow from released values; the max-operator counts the rows of so many of a child's
+        `most_common` classes.
 
         Returns
         -------
@@ -182,6 +184,7 @@ class Curator(SumQueries):
         rate = Rate.floor(epsilon / score_range)
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
         chosen = np.full(features.shape[0] * features.shape[1], -1, np.int64)
+        unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(self.schema)
         tables: Iterator[tuple[slice, NDArray[Any]]]
         if utility in (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET):
             tables = self._rows.cell_moments(trees, level, features, self._most_cells)
@@ -189,7 +192,7 @@ class Curator(SumQueries):
             tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
         for nodes, table in _in_chunks(tables):
             base = candidates.base_measure(nodes)
-            scores = candidates.scores(utility, utility.unit_for(self.schema), nodes, table, centres)
+            scores = candidates.scores(utility, unit, nodes, table, centres)
             can_cut = base.any(axis=1)  # public: whose box has two cells left
             chosen[nodes][can_cut] = mechanisms.exponential(scores[can_cut], base[can_cut], rate, self._noise)
         feature, threshold = candidates.split(chosen)
@@ -265,6 +268,14 @@ class Curator(SumQueries):
         else:
             labels = mechanisms.exponential(flat, np.ones(flat.shape[1], np.int64), rate, self._noise)
         return labels.reshape(counts.shape[:-1])
+
+    def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> int:
+        """Release how many rows are of the most common class of their leaf; one row changes it by 0 or 1."""
+        self._demand_row_privacy()
+        noise = self._pay.for_noise(
+            pool, share, "rows of the majority in their leaf", self._copies(trees), 1, l2_squared=1
+        )
+        return int(noise(self._rows.leaf_counts(trees).max(axis=-1).sum(keepdims=True).ravel())[0])
 
     def label_sums(
         self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, purpose: str = "label sums"

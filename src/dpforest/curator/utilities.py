@@ -6,7 +6,8 @@ moves the scores of all candidates by amounts that lie in one interval of length
 ============ ======================================= ============= ======================================
 utility      score of a split                        W             why
 ============ ======================================= ============= ======================================
-max_operator most common class left + right          1             moves by 0 or +1
+max_operator rows of the m most common classes left  1             moves by 0 or +1
+             + right (m = 1 unless given)
 gini         -(n Gini left + n Gini right)           2 (x 1024)    n Gini is the squared error of one-hot
                                                                    labels: grows by less than 2
 squared_error -(SSE left + SSE right)                R squared     SSE grows by n/(n+1) (y - mean)^2 < R^2
@@ -89,12 +90,14 @@ class Utility(IntEnum):
     def unit_for(self, schema: Schema) -> int:
         """Return the unit to which n Gini (a fraction 1 / unit) or squared errors are rounded down.
 
+        The max-operator has no unit; in its place kernels take m, the number of classes that count.
+
         Errors are kept to about a thousandth of R squared: finer units would only make the rate of the
         mechanism, epsilon / W, too small to represent.
         """
         if self is Utility.SQUARED_ERROR:
             return max(1, schema.range.levels**2 // 1024)
-        return GINI_UNIT
+        return 1 if self is Utility.MAX_OPERATOR else GINI_UNIT
 
 
 @lru_cache(maxsize=1)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import Curator, Utility
+from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import choice, parameters
@@ -25,31 +25,27 @@ from dpforest.mechanisms import RandomWords
 from dpforest.privacy import Pool, row_multiplier
 from dpforest.schema import Combination, Schema
 from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import (
-    ROOT_TWO,
-    geometric_shares,
-    grow_centred,
-    grow_greedy,
-    shrunk_shares,
-)
+from dpforest.trees import ROOT_TWO, geometric_shares, grow_guided, shrunk_shares
 
 # Shares and thresholds below come from a study on public tables; see docs/explanation/default-forest.md.
 COUNTING = Fraction(2, 100)  # of the whole budget
 CHOOSING = Fraction(5, 100)  # of the rest, for the weights of the two parts
-SPLITTING = Fraction(65, 100)  # of the tree's budget
-SPLITTING_BY_MAJORITY = Fraction(75, 100)  # of the tree's budget, with the coarser score
-ENOUGH_TO_COMBINE = 500  # rows times epsilon, per class: fewer drown in so many candidates
-ENOUGH_FOR_CENTRES = 3000  # rows times epsilon, per class if there are more than two
-ENOUGH_IF_UNBALANCED = 150  # the same where one class has most rows, to which the coarser score is blind
-MOST_ROWS = 0.6  # share of a class that has most rows
-COMBINATIONS = 3  # columns made of two features, for each ordered feature
+SPLITTING = Fraction(70, 100)  # of the tree's budget
+ENOUGH_FOR_CENTRES = 100  # rows times epsilon, per class in a node: with fewer the max-operator is better
+TELLING = Fraction(2, 100)  # to tell whether a tree alone will do
+DEEP_ENOUGH_TO_TELL = 5  # levels; of these ...
+LEVELS_LEFT = 2  # ... so many are grown only afterwards ...
+MOST_LEVELS_TO_TELL = 4  # ... and at most so many before
+WELL_DONE = 0.7  # of the way from naming the most common class everywhere to naming one class per leaf
+MOST_FOR_CENTRES = 1000  # classes: with more, their shares would be rounded away
+COMBINATIONS = 6  # columns made of two features, for each ordered feature
 MAX_COMBINATIONS = 40  # each costs as much time as a feature
 ROWS_PER_LEAF = 60  # times 1 / epsilon
 ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better ...
 MANY_CLASSES = 8  # ... unless there are as many classes, which it could not tell apart
 ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
 # Weights of the tree and of the linear part to choose from.
-FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7)]
+FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)]
 MANY_WEIGHTS = [
     (tree, linear)
     for tree in (0.0, 0.5, 1.0, 1.5)
@@ -65,6 +61,7 @@ _PARTS = {
         "centres of", "spreads of", "features by", "categories by", "products of",
     ),
     "splits of the tree": ("splits by", "targets of the nodes"),
+    "telling whether the tree will do alone": ("rows of the majority",),
     "statistics of every leaf": ("leaf ",),
     "weighing the tree against the linear part": ("weights of",),
 }  # fmt: skip
@@ -72,6 +69,16 @@ _PARTS = {
 _TREES = """n_estimators : 1, default=1
         Number of trees; there is one.
     """
+
+
+class _Top(NamedTuple):
+    """First levels of a tree and what they cost, as a part of the model's budget."""
+
+    tree: FlatTrees
+    spent: Fraction
+
+
+_NOTHING_GROWN = _Top(FlatTrees.unsplit(1, 0), Fraction(0))
 
 
 def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int) -> int:
@@ -83,6 +90,40 @@ def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int
     9
     """
     return min(max(round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf)), low), high)
+
+
+def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: float) -> list[int]:
+    """For every level, how many classes of a child the max-operator counts; 0 for centred scores.
+
+    The first splits shall divide the classes, not single one out: each child is to keep half of those that
+    its node has, and where only one is left, a class. Centred scores, which see every class but are noisier,
+    are better while a node has rows enough.
+
+    Parameters
+    ----------
+    depth : int
+        Levels of splits.
+    shares : ndarray of shape (n_classes,)
+        Released class shares; unequal ones count as fewer classes (exp of the entropy).
+    enough_per_class : float
+        Rows of all nodes times epsilon, per class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> classes_to_count(6, np.full(10, 0.1), 100.0)
+    [5, 3, 1, 1, 1, 1]
+    >>> classes_to_count(6, np.array([0.5, 0.5]), 900.0)
+    [0, 0, 0, 1, 1, 1]
+    """
+    n_classes = len(shares)
+    positive = shares[shares > 0]
+    effective = math.exp(-float(positive @ np.log(positive)))
+    counted = [max(1, math.floor(effective / 2 ** (level + 1) + 0.5)) for level in range(depth)]
+    if 2 <= n_classes <= MOST_FOR_CENTRES:
+        n_centred = round(math.log2(max(enough_per_class / ENOUGH_FOR_CENTRES, 1.0)))
+        counted = [0 if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
+    return counted
 
 
 def _leaf_shares(
@@ -188,11 +229,12 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     of rows that each mixture names correctly.
 
     In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
-    all features and, if there are enough rows, of random sums and differences of two; so a level costs its
-    budget once. Scores compare the children's labels with the node's own noisy class shares; where there are
-    too few rows per class for that, the most common class of each child is counted instead. Leaves release
-    noisy class counts, which are drawn towards their ancestors as far as noise explains the difference, so
-    that `predict_proba` can be used. `feature_importances_` speaks of the tree alone.
+    all features and of random sums and differences of two; so a level costs its budget once. With many
+    classes the first levels count the rows of the most common half of each child's classes; the next compare
+    the children's labels with the node's own noisy class shares; where there are too few rows per class for
+    that, the most common class of each child is counted. Leaves release noisy class counts, which are drawn
+    towards their ancestors as far as noise explains the difference, so that `predict_proba` can be used.
+    `feature_importances_` speaks of the tree alone.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     counts, levels and leaves add up; nodes of a level hold disjoint rows.
@@ -230,14 +272,21 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
         counts = curator.class_counts("count").astype(np.float64)
         sd = curator.noise_sd
-        enough = float(shrunk_counts(counts, sd).sum()) * self._finite_epsilon
-        share = self._linear_share(enough, len(counts), curator.schema)
-        if not share:
+        rows = shrunk_counts(counts, sd)
+        enough = float(rows.sum()) * self._finite_epsilon
+        linear = self._linear_share(enough, len(counts), curator.schema)
+        tree, top = Fraction(1), _NOTHING_GROWN
+        if 0 < linear < tree / 2 and self._depth(enough) >= DEEP_ENOUGH_TO_TELL:
+            tree -= TELLING
+            top = self._top(curator, rows, enough)
+            if self._does_well(curator, top.tree, rows):
+                linear = Fraction(0)
+        if not linear:
             self.additive_ = None
-            return self._tree(curator, Fraction(1), np.maximum(counts, max(sd, 1.0)), enough)
-        scores = class_scores(curator, "model", share, counts, sd)
-        tree_share = 1 - share - CHOOSING
-        trees, leaves = self._tree(curator, tree_share, scores.counts, enough * float(tree_share))
+            return self._tree(curator, tree, rows, enough, top)
+        scores = class_scores(curator, "model", linear, counts, sd)
+        tree -= linear + CHOOSING
+        trees, leaves = self._tree(curator, tree, scores.counts, enough * float(tree), top)
         leaf_scores = _leaf_scores(leaves[0], curator.noise_sd)
         self.additive_ = _mixture(curator, scores, trees, leaf_scores, enough)
         return trees, leaves
@@ -256,28 +305,35 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
         return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
 
-    def _tree(
-        self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float
-    ) -> tuple[FlatTrees, NDArray[np.int64]]:
-        """Grow and fill a tree; depth, score and columns follow from released class counts."""
-        n_classes = len(rows)
-        depth = guided_depth(enough, ROWS_PER_LEAF, 2, 10) if self.max_depth is None else self.max_depth
-        wide = enough / n_classes >= ENOUGH_TO_COMBINE
-        n_columns = curator.schema.n_columns if wide else curator.schema.n_features
+    def _depth(self, enough: float) -> int:
+        return guided_depth(enough, ROWS_PER_LEAF, 2, 10) if self.max_depth is None else int(self.max_depth)
+
+    def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float) -> _Top:
+        """Grow the first levels of a tree to which the rest of the budget may go."""
+        depth = self._depth(enough)
+        levels = min(depth - LEVELS_LEFT, MOST_LEVELS_TO_TELL)
+        spent = SPLITTING * sum(geometric_shares(depth, ROOT_TWO)[:levels])
         shares = rows / rows.sum()
-        per_class = enough / (1 if n_classes == 2 else n_classes)
-        unbalanced = n_classes > 2 and shares.max() >= MOST_ROWS
-        centred = per_class >= (ENOUGH_IF_UNBALANCED if unbalanced else ENOUGH_FOR_CENTRES)
-        splitting = share * (SPLITTING if centred else SPLITTING_BY_MAJORITY) * min(depth, 1)
-        if centred and 2 <= n_classes <= 1000:
-            trees = grow_centred(curator, "model", splitting, depth, shares, n_columns)
-        else:
-            level_shares = [part * splitting for part in geometric_shares(depth, ROOT_TWO)]
-            score = Utility.MAX_OPERATOR
-            trees = grow_greedy(
-                curator, "model", 1, depth, score, level_shares=level_shares, n_columns=n_columns
-            )
-        return trees, curator.leaf_histograms("model", trees, share - splitting)
+        counted = classes_to_count(levels, shares, enough / len(rows))
+        return _Top(grow_guided(curator, "model", spent, levels, shares, counted), spent)
+
+    def _does_well(self, curator: Curator, top: FlatTrees, rows: NDArray[np.float64]) -> bool:
+        """Tell whether the first levels of a tree go far from naming one class to naming one per leaf."""
+        shares = np.sort(rows / rows.sum())[::-1]
+        right = curator.rows_of_majority("model", top, TELLING) / float(rows.sum())
+        worst, best = float(shares[0]), float(shares[: top.n_leaves].sum())
+        return right - worst >= WELL_DONE * (best - worst)
+
+    def _tree(
+        self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
+    ) -> tuple[FlatTrees, NDArray[np.int64]]:
+        """Grow and fill a tree; depth and scores follow from released class counts."""
+        depth = max(self._depth(enough), top.tree.depth)
+        splitting = max(share * SPLITTING * min(depth, 1) - top.spent, Fraction(0))
+        shares = rows / rows.sum()
+        counted = classes_to_count(depth, shares, enough / len(rows))
+        trees = grow_guided(curator, "model", splitting, depth, shares, counted, top.tree)
+        return trees, curator.leaf_histograms("model", trees, share - top.spent - splitting)
 
     def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         if self.additive_ is not None:

@@ -19,7 +19,7 @@ from dpforest.forests.docs import shared_parameters
 from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.parameters import parameters, whole
 from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import grow_centred, shrunk_means
+from dpforest.trees import grow_guided, shrunk_means
 
 # Parts of the model's budget.
 CLIPPING = Fraction(3, 100)
@@ -99,7 +99,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
                 tree_share -= clipping
             splitting = tree_share * SPLITTING * min(depth, 1)
             zero = np.array([-span[0] / (span[1] - span[0]) * levels])
-            tree = grow_centred(curator, "model", splitting, depth, zero, schema.n_features)
+            tree = grow_guided(curator, "model", splitting, depth, zero)
             purpose = f"leaf target sums, tree {number}"
             found = curator.leaf_soft_histograms("model", tree, tree_share - splitting, purpose)[0]
             if number + 1 < n_trees:

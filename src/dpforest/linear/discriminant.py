@@ -25,7 +25,7 @@ from dpforest.curator import Block, Curator
 from dpforest.linear.standard import ordered_features, standard_scales, units, whole_units
 
 SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
-PRODUCTS = Fraction(1, 2)  # of the rest, for the common covariance
+PRODUCTS = Fraction(1, 4)  # of the rest, for the common covariance
 LOUDEST_COVARIANCE = 0.6  # noise of its eigenvalues above which the covariance is not worth asking for
 LEAST_EPSILON = 1e-3  # of products: in their fine units, rates of smaller budgets could not be represented
 ENOUGH_FOR_SQUARES = 20  # rows times epsilon, per class and feature

@@ -6,7 +6,7 @@ coins; only the calls on the curator touch private rows, and each of them is cha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from dpforest.curator import Centres, Curator, Utility
 from dpforest.structure import FlatTrees
 
 ROOT_TWO = Fraction(1414, 1000)
-CENTRES = Fraction(15, 100)  # of the budget of centred splits, for the noisy targets of inner nodes
+CENTRES = Fraction(2, 100)  # of the budget of splits, for the noisy targets of the nodes of a level
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -157,14 +157,7 @@ def grow_best_median(curator: Curator, pool: str, n_trees: int, depth: int, max_
 
 
 def grow_greedy(
-    curator: Curator,
-    pool: str,
-    n_trees: int,
-    depth: int,
-    utility: Utility,
-    max_features: int | None = None,
-    level_shares: list[Fraction] | None = None,
-    n_columns: int | None = None,
+    curator: Curator, pool: str, n_trees: int, depth: int, utility: Utility, max_features: int | None = None
 ) -> FlatTrees:
     """Choose feature and cut together by a utility, among `max_features` random features per node.
 
@@ -173,37 +166,40 @@ def grow_greedy(
     curator : Curator
         Owner of the rows.
     pool : str
-        Pool of the budget plan to spend.
+        Pool of the budget plan to spend, in equal parts on each level.
     n_trees, depth : int
         Public shape of the forest.
     utility : Utility
         Score of a split.
     max_features : int, optional
         Features per node; None takes all.
-    level_shares : list of Fraction, optional
-        Part of `pool` for each level; equal parts by default.
-    n_columns : int, optional
-        Keep to the first columns; all by default.
     """
-    among = n_columns or curator.schema.n_columns
-    n_slots = min(max_features or among, among)
-    shares = level_shares or equal_shares(depth)
+    n_columns = curator.schema.n_columns
+    n_slots = min(max_features or n_columns, n_columns)
+    shares = equal_shares(depth)
 
     def level(trees: FlatTrees, at: int) -> Level:
-        features = draw_features(curator, trees, at, n_slots, n_columns=among)
+        features = draw_features(curator, trees, at, n_slots)
         return curator.splits(pool, trees, at, features, utility, shares[at])
 
     return grow(curator, n_trees, depth, level)
 
 
-def grow_centred(
-    curator: Curator, pool: str, share: Fraction, depth: int, root: NDArray[np.float64], n_columns: int
+def grow_guided(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    depth: int,
+    root: NDArray[np.float64],
+    most_common: Sequence[int] | None = None,
+    top: FlatTrees | None = None,
 ) -> FlatTrees:
-    """Grow one tree by centred scores: how far the children's targets are from their node's own.
+    """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
 
-    Each level first buys a noisy view of the targets in its nodes (`CENTRES` of the share, twice as much on
-    each level as on the one above), then chooses feature and cut together (the rest, sqrt(2) times as much),
-    among the first `n_columns` columns.
+    A level may use centred scores: how far the children's targets are from their node's own. It then first
+    buys a noisy view of the targets in its nodes (`CENTRES` of the share, more on deeper levels). Or it may
+    use the max-operator on classes, which needs no such view. Each level gets sqrt(2) times as much for its
+    splits as the one above.
 
     Parameters
     ----------
@@ -217,37 +213,50 @@ def grow_centred(
         Levels of splits.
     root : ndarray of shape (n_classes,) or (1,)
         Released class shares, or mean target, of all rows.
-    n_columns : int
-        Columns to choose from.
+    most_common : sequence of int, optional
+        For every level, how many of a child's classes the max-operator counts; 0 for centred scores, which
+        all levels use by default.
+    top : FlatTrees, optional
+        One tree that was grown before and is to be grown further.
     """
-    is_class = len(root) > 1
-    utility = Utility.CENTRED if is_class else Utility.CENTRED_TARGET
-    centring = share * CENTRES if depth > 1 else Fraction(0)
-    shares = [part * (share - centring) for part in geometric_shares(depth, ROOT_TWO)]
-    centre_shares = [Fraction(0), *(part * centring for part in geometric_shares(depth - 1, Fraction(2)))]
+    counted = most_common or [0] * depth
+    first = 0 if top is None else top.depth
+    centred = [at for at in range(max(first, 1), depth) if not counted[at]]  # the root's target is known
+    centring = share * CENTRES * len(centred)
+    shares = [part * (share - centring) for part in geometric_shares(depth - first, ROOT_TWO)]
+    for_centres = [part * centring for part in geometric_shares(len(centred), Fraction(2))]
+    centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
 
     def level(trees: FlatTrees, at: int) -> Level:
         nonlocal above
         if at > 0:
-            above = _centres_of_level(curator, pool, trees, at, centre_shares[at], above)
-        if is_class:
-            centres = Centres.of_shares(above)
+            above = np.repeat(above, 2, axis=0)
+        if top is not None and at < first:
+            return top.feature[:, top.level(at)], top.threshold[:, top.level(at)]
+        features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at - first]
+        if counted[at]:
+            score = Utility.MAX_OPERATOR
+            return curator.splits(pool, trees, at, features, score, part, most_common=counted[at])
+        if at > 0:
+            above = _centres_of_level(curator, pool, trees, at, centre_share[at], above)
+        if len(root) > 1:
+            score, centres = Utility.CENTRED, Centres.of_shares(above)
         else:
+            score = Utility.CENTRED_TARGET
             centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
-        features = draw_features(curator, trees, at, n_columns, n_columns=n_columns)
-        return curator.splits(pool, trees, at, features, utility, shares[at], centres)
+        return curator.splits(pool, trees, at, features, score, part, centres)
 
     return grow(curator, 1, depth, level)
 
 
 def _centres_of_level(
-    curator: Curator, pool: str, trees: FlatTrees, at: int, share: Fraction, above: NDArray[np.float64]
+    curator: Curator, pool: str, trees: FlatTrees, at: int, share: Fraction, parent: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Noisy class shares or mean target of every node, drawn towards the parent's where the noise is loud."""
-    parent, here = np.repeat(above, 2, axis=0), replace(trees, depth=at)
+    here = replace(trees, depth=at)
     purpose = f"targets of the nodes, level {at}"
-    if above.shape[1] > 1:
+    if parent.shape[1] > 1:
         counts = np.maximum(curator.leaf_histograms(pool, here, share, purpose)[0], 0).astype(np.float64)
         weight = 2 * curator.noise_sd
         shares: NDArray[np.float64] = (counts + weight * parent) / (counts.sum(axis=1) + weight)[:, None]
@@ -266,7 +275,6 @@ def draw_features(
     level: int,
     n_slots: int,
     in_box: bool = True,
-    n_columns: int | None = None,
 ) -> NDArray[np.int32]:
     """Draw distinct features for every node with public coins, those that its box can still cut first.
 
@@ -282,8 +290,6 @@ def draw_features(
         Features per node.
     in_box : bool
         False draws from all features, whether the node's box can be cut or not.
-    n_columns : int, optional
-        Draw from the first columns only.
 
     Returns
     -------
@@ -295,6 +301,6 @@ def draw_features(
     coins = curator.coins.take(trees.n_trees * 2**level).reshape(features.shape[:2])
     _kernels.draw_features(
         trees.feature, trees.threshold, trees.left_sets, level if in_box else 0,
-        curator.schema.n_cells[:n_columns], curator.schema.nominal[:n_columns], coins, features,
+        curator.schema.n_cells, curator.schema.nominal, coins, features,
     )  # fmt: skip
     return features
