@@ -72,22 +72,27 @@ def test_medians_follow_the_exponential_mechanism(open_curator, feature):
         assert_follows(-cut - 1 - sets.first[1], expected[0])
 
 
-@pytest.mark.parametrize("utility", Utility)
-def test_splits_follow_the_exponential_mechanism(open_curator, utility):
+KINDS = [*((utility, 1) for utility in Utility), (Utility.MAX_OPERATOR, 2)]
+
+
+@pytest.mark.parametrize(("utility", "most_common"), KINDS)
+def test_splits_follow_the_exponential_mechanism(open_curator, utility, most_common):
     schema = TARGET if utility in NUMBERS else CLASSES
     records = [(x, c, y / 2) for x, c, y in RECORDS] if schema is TARGET else RECORDS
     epsilon = Fraction(2)
     with open_curator(records, schema, epsilon=epsilon * DRAWS) as curator:
         trees, features = one_level(curator, [0, 1])
         centres = all_nodes(CENTRES.get(utility))
-        feature, cut = curator.splits("everything", trees, 0, features.copy(), utility, Fraction(1), centres)
+        feature, cut = curator.splits(
+            "everything", trees, 0, features.copy(), utility, Fraction(1), centres, most_common
+        )
         sets = curator.subsets
-    log_pmf, width = split_log_pmf(records, schema, utility, epsilon, sets)
+    log_pmf, width = split_log_pmf(records, schema, utility, epsilon, sets, most_common)
     index = np.where(feature == 1, width - cut - 1 - sets.first[1], cut)[:, 0]
     assert_follows(index, log_pmf)
 
 
-def split_log_pmf(records, schema, utility, epsilon, sets):
+def split_log_pmf(records, schema, utility, epsilon, sets, most_common=1):
     """Exact distribution of one joint choice at the root."""
     X, y = rows_of(records)
     rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
@@ -97,7 +102,8 @@ def split_log_pmf(records, schema, utility, epsilon, sets):
         _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
     else:
         _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by="target"))
-    scores = candidates.scores(utility, utility.unit_for(schema), slice(0, 1), table, CENTRES.get(utility))
+    unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(schema)
+    scores = candidates.scores(utility, unit, slice(0, 1), table, CENTRES.get(utility))
     rate = Rate.floor(epsilon / utility.range_for(schema))
     return mechanisms.exponential_log_pmf(scores, candidates.base_measure(), rate)[0], candidates.width
 
@@ -150,6 +156,36 @@ def test_leaf_histograms_carry_the_charged_noise(open_curator, delta):
     inside = noise[np.abs(noise) <= 200]
     assert_follows(inside + 200, log_pmf - np.logaddexp.reduce(log_pmf))
     assert noise.std() == pytest.approx(event.parameters["noise_sd"], rel=0.05)
+
+
+def test_rows_of_majority_carry_the_charged_noise(open_curator):
+    """Two rows of class 0, one of class 1: the majority has two. Chi-square, false alarms below 1e-6."""
+    epsilon = Fraction(1, 2)
+    with open_curator(RECORDS[:2] + RECORDS[5:], epsilon=epsilon * DRAWS) as curator:
+        found = curator.rows_of_majority("everything", FlatTrees.unsplit(DRAWS, 0))
+    support = np.arange(-100, 101)
+    log_pmf = mechanisms.discrete_laplace_log_pmf(support, Rate.floor(epsilon))
+    assert_follows(np.clip(found - 2, -100, 100) + 100, log_pmf)
+    half = mechanisms.discrete_laplace_log_pmf(support, Rate.floor(2 * epsilon))
+    with pytest.raises(AssertionError):  # half the noise is caught
+        assert_follows(np.clip(found - 2, -100, 100) + 100, half)
+
+
+@pytest.mark.parametrize("records", [RECORDS, RECORDS[:3], []])
+def test_one_row_or_label_moves_the_rows_of_majority_by_at_most_one(open_curator, records):
+    def exact(rows):
+        with open_curator(rows, epsilon=10**6) as curator:
+            tree = FlatTrees.unsplit(1, 1, curator.subsets.left_sets)
+            tree.feature[0, 0], tree.threshold[0, 0] = 0, 1
+            return int(curator.rows_of_majority("everything", tree)[0])
+
+    before = exact(records)
+    for x, letter, _ in RECORDS:
+        for y in range(3):
+            assert exact([*records, (x, letter, y)]) - before in (0, 1)
+    for at, (x, letter, _) in enumerate(records):
+        for y in range(3):
+            assert abs(exact([*records[:at], (x, letter, y), *records[at + 1 :]]) - before) <= 1
 
 
 def test_soft_histograms_release_both_sums(open_curator):

@@ -269,13 +269,14 @@ class Curator(SumQueries):
             labels = mechanisms.exponential(flat, np.ones(flat.shape[1], np.int64), rate, self._noise)
         return labels.reshape(counts.shape[:-1])
 
-    def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> int:
-        """Release how many rows are of the most common class of their leaf; one row changes it by 0 or 1."""
-        self._demand_row_privacy()
-        noise = self._pay.for_noise(
-            pool, share, "rows of the majority in their leaf", self._copies(trees), 1, l2_squared=1
-        )
-        return int(noise(self._rows.leaf_counts(trees).max(axis=-1).sum(keepdims=True).ravel())[0])
+    def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
+        """Release how many rows of each tree are of the most common class of their leaf.
+
+        One row, or one changed label, moves the number of a tree by at most 1.
+        """
+        purpose = "rows of the majority in their leaves"
+        noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1=1, l2_squared=1)
+        return noise(self._rows.leaf_counts(trees).max(axis=2).sum(axis=1))
 
     def label_sums(
         self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, purpose: str = "label sums"

@@ -320,7 +320,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _does_well(self, curator: Curator, top: FlatTrees, rows: NDArray[np.float64]) -> bool:
         """Tell whether the first levels of a tree go far from naming one class to naming one per leaf."""
         shares = np.sort(rows / rows.sum())[::-1]
-        right = curator.rows_of_majority("model", top, TELLING) / float(rows.sum())
+        right = float(curator.rows_of_majority("model", top, TELLING)[0]) / float(rows.sum())
         worst, best = float(shares[0]), float(shares[: top.n_leaves].sum())
         return right - worst >= WELL_DONE * (best - worst)
 
