@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from dpforest import DiPriMeForestClassifier, DiPriMeForestRegressor
+from dpforest import DiPriMeForestClassifier, DiPriMeForestRegressor, PrivateForestClassifier
 from dpforest.privacy import BudgetAccountant, BudgetExceededError, NeighboringRelation, PrivacyLeakWarning
 from dpforest.schema import Classes, Schema
 from tests.forests.conftest import FEATURES, MODELS, fit, is_classifier, training_target
@@ -211,3 +211,18 @@ def test_a_tiny_budget_is_served_with_loud_noise(model, patients):
     fitted = fit(model, patients, epsilon=1e-3)
     assert fitted.guarantee_.is_proven
     assert len(fitted.predict(patients[0])) == 3000
+
+
+@pytest.mark.parametrize(("boxes", "has_linear_part"), [(True, False), (False, True)])
+def test_the_linear_part_is_asked_for_where_the_tree_does_not_do_well(boxes, has_linear_part):
+    """Classes that are boxes need no linear part; sums of many features do."""
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 12))
+    y = 2 * (X[:, 0] > 0.5) + (X[:, 1] > 0.3) if boxes else np.digitize(X.sum(axis=1), [5.3, 6.0, 6.7])
+    model = PrivateForestClassifier(epsilon=1.0, bounds=(0, 1), classes=range(4), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, y)
+    assert "rows of the majority in their leaves" in model.noise_scales_
+    assert (model.additive_ is not None) is has_linear_part
+    assert model.ledger_.total() <= model.ledger_.plan.total
+    assert model.score(X, y) > (0.98 if boxes else 0.75)

@@ -11,7 +11,14 @@ from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 from dpforest.structure.flat import EVERYTHING_LEFT
-from dpforest.trees import find_leaves, geometric_shares, grow_median, grow_multiway, grow_random
+from dpforest.trees import (
+    find_leaves,
+    geometric_shares,
+    grow_guided,
+    grow_median,
+    grow_multiway,
+    grow_random,
+)
 from dpforest.trees.growers import draw_features
 
 MIXED = Schema(
@@ -119,3 +126,18 @@ def test_geometric_shares_sum_to_one():
         shares = geometric_shares(depth, Fraction(3, 2))
         assert sum(shares) == 1
         assert all(b == a * Fraction(3, 2) for a, b in pairwise(shares))
+
+
+@pytest.mark.parametrize("counted", [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0]])
+def test_a_guided_tree_grown_in_two_steps_keeps_its_top_and_costs_its_shares(counted):
+    rows = [(x / 50, "abc"[x % 3], 1 - x / 50) for x in range(50)]
+    shares = np.array([0.5, 0.5])
+    with curator(rows=rows) as guard:
+        top = grow_guided(guard, "splits", Fraction(1, 4), 2, shares, counted[:2])
+        assert guard.ledger.total() == Fraction(1, 4)
+        whole = grow_guided(guard, "splits", Fraction(3, 4), 4, shares, counted, top)
+        assert guard.ledger.total() == 1
+        levels = [event.purpose for event in guard.ledger if event.purpose.startswith("splits")]
+    np.testing.assert_array_equal(whole.feature[:, :3], top.feature)
+    np.testing.assert_array_equal(whole.threshold[:, :3], top.threshold)
+    assert [int(purpose[-1]) for purpose in levels] == [0, 1, 2, 3], "every level is paid for once"
