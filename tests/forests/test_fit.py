@@ -224,5 +224,6 @@ def test_the_linear_part_is_asked_for_where_the_tree_does_not_do_well(boxes, has
         model.fit(X, y)
     assert "rows of the majority in their leaves" in model.noise_scales_
     assert (model.additive_ is not None) is has_linear_part
+    assert ("a linear part was asked for" in model.explain_plan()) is has_linear_part
     assert model.ledger_.total() <= model.ledger_.plan.total
     assert model.score(X, y) > (0.98 if boxes else 0.75)

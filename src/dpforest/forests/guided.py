@@ -53,6 +53,7 @@ MANY_WEIGHTS = [
     if tree + linear > 0
 ]
 
+_TOLD = "telling whether the tree will do alone"
 # What the looks on the ledger are for, by the beginnings of their purposes.
 _PARTS = {
     "noisy totals of the target": ("rows of each class", "target of all rows"),
@@ -61,7 +62,7 @@ _PARTS = {
         "centres of", "spreads of", "features by", "categories by", "products of",
     ),
     "splits of the tree": ("splits by", "targets of the nodes"),
-    "telling whether the tree will do alone": ("rows of the majority",),
+    _TOLD: ("rows of the majority",),
     "statistics of every leaf": ("leaf ",),
     "weighing the tree against the linear part": ("weights of",),
 }  # fmt: skip
@@ -197,13 +198,20 @@ class GuidedTree(PrivateForest):
             spent = sum(event.cost for event in self.ledger_ if event.purpose.startswith(purposes))
             if spent:
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
+        if any(event.purpose.startswith(_PARTS[_TOLD]) for event in self.ledger_):
+            lines.append(
+                "The first levels of the tree did well, so the rest of the budget went to it."
+                if self.additive_ is None
+                else "The first levels of the tree did not do well enough, so a linear part was asked for."
+            )
         if self.max_depth is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:
             why = "as max_depth says"
-        rows = float(self._rows_released())
+        rows, n_trees = float(self._rows_released()), self.trees_.n_trees
+        which = "The tree" if n_trees == 1 else f"Each of the {n_trees} trees"
         lines.append(
-            f"The tree has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
+            f"{which} has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
         )
         return "\n".join(lines)
 

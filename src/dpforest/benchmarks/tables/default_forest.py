@@ -5,17 +5,17 @@ from dpforest.benchmarks.experiment import Experiment, Paper, Split
 
 # The constants of the default forest were chosen on these datasets...
 CHOSEN_ON = (
-    "adult", "banknote", "car", "claves", "digits", "dry_bean", "letter", "magic", "mushroom", "nursery",
-    "pendigits", "wall_robot_24", "wall_robot_4",
+    "adult", "bank_small", "banknote", "breast_cancer", "car", "claves", "credit_default", "digits",
+    "dry_bean", "higgs_26k", "letter", "magic", "mushroom", "nursery", "occupancy", "pendigits",
+    "wall_robot_24", "wall_robot_4", "SynthD",
 )  # fmt: skip
 # ... and confirmed on these, at which nobody looked before.
 CONFIRMED_ON = (
-    "bank_small", "blood_transfusion", "breast_cancer", "congressional_voting", "credit_default",
-    "higgs_26k", "iris", "mammographic_mass", "occupancy", "student", "wine",
-    "Syn10d", "SynthB", "SynthD",
+    "bank", "blood_transfusion", "congressional_voting", "covertype_426k", "iris", "mammographic_mass",
+    "puc_rio", "student", "wall_robot_2", "wine", "Syn10d", "SynthB",
 )  # fmt: skip
 NUMBERS_CHOSEN_ON = ("appliances_energy", "flights_nyc13", "gas_turbine", "metro_traffic", "parkinsons")
-NUMBERS_CONFIRMED_ON = ("diabetes", "parkinsons_motor")
+NUMBERS_CONFIRMED_ON = ("diabetes", "flights_us2001", "parkinsons_motor")
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 HERE = Paper("dpforest", 2026, "docs/explanation/default-forest.md")
 SPLIT = Split(max_rows=60_000)
