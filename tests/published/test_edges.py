@@ -239,3 +239,13 @@ def test_depths_of_the_published_table(continuous, discrete, depth):
     d = continuous + discrete
     domain = Domain(np.zeros(d), np.ones(d), np.array([0] * continuous + [2] * discrete))
     assert table_depth(domain) == depth
+
+
+@pytest.mark.parametrize("variant", ["uniform", "exponential", "permute_and_flip"])
+def test_an_infinite_epsilon_means_no_noise(variant):
+    X = np.random.default_rng(0).random((2000, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    forest = dipri_me(
+        X, y, unit_cube(2, n_classes=2), np.random.default_rng(1), epsilon=np.inf, variant=variant
+    )
+    assert (forest.votes(X).argmax(axis=1) == y).mean() > 0.9

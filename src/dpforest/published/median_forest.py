@@ -32,6 +32,7 @@ from dpforest.published.trees import BinaryTree, grow
 __all__ = ["dipri_me"]
 
 FloatArray = NDArray[np.float64]
+NO_NOISE = 1e9  # stands for an infinite epsilon, which times a score of 0 would be undefined
 EXPECTED_LEAF = 25  # rows per leaf that Section 4 of 2021 aims at when it chooses the depth
 
 
@@ -106,6 +107,7 @@ def dipri_me(
     X, y = labelled_rows(X, y, domain)
     rows_per_tree = len(X) / n_trees if partition else len(X)
     depth = depth_from_rows(rows_per_tree) if max_depth is None else max_depth
+    epsilon = min(epsilon, NO_NOISE)
     per_tree = epsilon if partition else epsilon / n_trees
     budgets = divide_budget(per_tree, depth, split_share, variant)
     everything = np.arange(len(X))
