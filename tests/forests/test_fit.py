@@ -227,3 +227,17 @@ def test_the_linear_part_is_asked_for_where_the_tree_does_not_do_well(boxes, has
     assert ("a linear part was asked for" in model.explain_plan()) is has_linear_part
     assert model.ledger_.total() <= model.ledger_.plan.total
     assert model.score(X, y) > (0.98 if boxes else 0.75)
+
+
+def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():
+    rng = np.random.default_rng(0)
+    centres = rng.random((10, 8))
+    y = rng.integers(0, 10, 3000)
+    X = np.clip(centres[y] + 0.1 * rng.normal(size=(3000, 8)), 0, 1)
+    model = PrivateForestClassifier(epsilon=0.5, bounds=(0, 1), classes=range(10), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, y)
+    assert model.trees_.depth == 0
+    assert model.ledger_.total() == model.ledger_.plan.total
+    assert "no splits" in model.explain_plan()
+    assert model.score(X, y) > 0.85

@@ -43,6 +43,8 @@ MAX_COMBINATIONS = 40  # each costs as much time as a feature
 ROWS_PER_LEAF = 60  # times 1 / epsilon
 ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better ...
 MANY_CLASSES = 8  # ... unless there are as many classes, which it could not tell apart
+LINEAR_ALONE = Fraction(93, 100)  # share of a linear part that has no tree beside it
+LEAST_FOR_SPLITS = Fraction(1, 10)  # share below which a tree is one leaf
 ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
 # Weights of the tree and of the linear part to choose from.
 FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)]
@@ -204,6 +206,8 @@ class GuidedTree(PrivateForest):
                 if self.additive_ is None
                 else "The first levels of the tree did not do well enough, so a linear part was asked for."
             )
+        if depth == 0 and self.additive_ is not None:
+            return "\n".join([*lines, "There are no splits: a tree could not tell so many classes apart."])
         if self.max_depth is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:
@@ -302,13 +306,13 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
 
-        A tree that cannot afford a leaf per class leaves more to the linear part, which with many rows needs
+        A tree that cannot afford a leaf per class leaves all to the linear part, which with many rows needs
         less.
         """
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
         if per_class < ENOUGH_FOR_BOTH or per_sum < 4:
-            return Fraction(60, 100) if n_classes >= MANY_CLASSES and per_sum >= 3 else Fraction(0)
+            return LINEAR_ALONE if n_classes >= MANY_CLASSES and per_sum >= 2 else Fraction(0)
         if per_sum < 150:
             return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
         return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
@@ -336,7 +340,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
     ) -> tuple[FlatTrees, NDArray[np.int64]]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
-        depth = max(self._depth(enough), top.tree.depth)
+        depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
         splitting = max(share * SPLITTING * min(depth, 1) - top.spent, Fraction(0))
         shares = rows / rows.sum()
         counted = classes_to_count(depth, shares, enough / len(rows))
