@@ -232,6 +232,7 @@ def test_the_linear_part_is_asked_for_where_the_tree_does_not_do_well(boxes, has
 def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():
     rng = np.random.default_rng(0)
     centres = rng.random((10, 8))
+    centres[:, 5] = 0.5  # a feature that tells nothing
     y = rng.integers(0, 10, 3000)
     X = np.clip(centres[y] + 0.1 * rng.normal(size=(3000, 8)), 0, 1)
     model = PrivateForestClassifier(epsilon=0.5, bounds=(0, 1), classes=range(10), random_state=0)
@@ -240,4 +241,6 @@ def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():
     assert model.trees_.depth == 0
     assert model.ledger_.total() == model.ledger_.plan.total
     assert "no splits" in model.explain_plan()
+    assert model.feature_importances_.argmin() == 5
+    assert model.feature_importances_.sum() == pytest.approx(1)
     assert model.score(X, y) > 0.85

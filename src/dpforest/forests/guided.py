@@ -246,7 +246,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     the children's labels with the node's own noisy class shares; where there are too few rows per class for
     that, the most common class of each child is counted. Leaves release noisy class counts, which are drawn
     towards their ancestors as far as noise explains the difference, so that `predict_proba` can be used.
-    `feature_importances_` speaks of the tree alone.
+    `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     counts, levels and leaves add up; nodes of a level hold disjoint rows.
@@ -351,6 +351,15 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if self.additive_ is not None:
             return _leaf_scores(statistics[0], self._leaf_noises()[0])[None]
         return _leaf_shares(statistics[0], self._leaf_noises()[0])[0][None]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Decrease of impurity by each feature; without splits, its weight in the linear part."""
+        found = super().feature_importances_
+        if self.additive_ is None or self.trees_.depth > 0:
+            return found
+        spreads = self.additive_.spreads(self.schema_.n_cells[: self.schema_.n_features])
+        return spreads / max(float(spreads.sum()), 1e-12)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)

@@ -51,3 +51,14 @@ class Additive:
         for feature, scores in enumerate(self.table):
             total += scores[cells[:, feature]]
         return total / UNIT
+
+    def spreads(self, n_cells: NDArray[np.int32]) -> NDArray[np.float64]:
+        """How much the scores of each feature differ between its own cells, on average over outputs.
+
+        Parameters
+        ----------
+        n_cells : ndarray of shape (n_features,)
+            Cells of each feature; the table may have more.
+        """
+        own = zip(self.table / UNIT, n_cells, strict=True)
+        return np.array([scores[:n].std(axis=0).mean() for scores, n in own])
