@@ -7,7 +7,7 @@ import pytest
 
 from dpforest.benchmarks.ablations import CLASSIFICATION, REGRESSION
 from dpforest.benchmarks.methods import find
-from dpforest.forests import guided
+from dpforest.forests import guided_classification
 from dpforest.schema import Classes, Numeric, Range, Schema
 
 FEATURES = {f"x{i}": Numeric(0, 1) for i in range(4)}
@@ -54,8 +54,8 @@ def test_each_part_of_the_regressor_matters(part, rows):
 
 
 def test_a_failed_fit_leaves_the_forest_whole(rows):
-    before = guided.COMBINATIONS
+    before = guided_classification.COMBINATIONS
     schema = Schema(FEATURES, Classes([0, 1, 2, 3]))
     with pytest.raises(ValueError, match="features"):
         fitted("dpforest without sums of two features", "classification", schema, rows[0][:, :2], rows[1])
-    assert before == guided.COMBINATIONS
+    assert before == guided_classification.COMBINATIONS

@@ -18,10 +18,10 @@ from unittest.mock import patch
 import numpy as np
 
 from dpforest.benchmarks.methods import Factory, MethodNotAvailableError, register
-from dpforest.forests.guided import classes_to_count
+from dpforest.forests.guided_classification import classes_to_count
 from dpforest.schema import Schema
 
-GUIDED, NUMBERS = "dpforest.forests.guided", "dpforest.forests.guided_regression"
+CLASSES, NUMBERS = "dpforest.forests.guided_classification", "dpforest.forests.guided_regression"
 LINEAR, GROWERS = "dpforest.linear.discriminant", "dpforest.trees.growers"
 NEVER = float("inf")
 
@@ -48,23 +48,23 @@ def _unshrunk(counts: Any, noise_sd: float, prior: Any) -> Any:
 
 
 CLASSIFICATION: dict[str, list[Change]] = {
-    "without the linear part": [(GUIDED, "PrivateForestClassifier._linear_share", _nothing)],
+    "without the linear part": [(CLASSES, "PrivateForestClassifier._linear_share", _nothing)],
     "without the tree": [
-        (GUIDED, "PrivateForestClassifier._linear_share", _mostly_linear),
-        (GUIDED, "guided_depth", lambda *_: 0),
+        (CLASSES, "PrivateForestClassifier._linear_share", _mostly_linear),
+        (CLASSES, "guided_depth", lambda *_: 0),
     ],
     "without the covariance": [(LINEAR, "LOUDEST_COVARIANCE", 0.0)],
     "without squares": [(LINEAR, "ENOUGH_FOR_SQUARES", NEVER)],
-    "without sums of two features": [(GUIDED, "COMBINATIONS", 0)],
-    "without centred scores": [(GUIDED, "ENOUGH_FOR_CENTRES", NEVER)],
-    "without counting several classes": [(GUIDED, "classes_to_count", _one_class)],
+    "without sums of two features": [(CLASSES, "COMBINATIONS", 0)],
+    "without centred scores": [(CLASSES, "ENOUGH_FOR_CENTRES", NEVER)],
+    "without counting several classes": [(CLASSES, "classes_to_count", _one_class)],
     "without a choice of weights": [
-        (GUIDED, "FEW_WEIGHTS", [(1.0, 0.5)]),
-        (GUIDED, "ENOUGH_TO_CHOOSE", NEVER),
+        (CLASSES, "FEW_WEIGHTS", [(1.0, 0.5)]),
+        (CLASSES, "ENOUGH_TO_CHOOSE", NEVER),
     ],
-    "without asking whether the tree will do": [(GUIDED, "DEEP_ENOUGH_TO_TELL", NEVER)],
+    "without asking whether the tree will do": [(CLASSES, "DEEP_ENOUGH_TO_TELL", NEVER)],
     "without growing level shares": [(GROWERS, "ROOT_TWO", Fraction(1))],
-    "without shrinkage": [(GUIDED, "shrunk_shares", _unshrunk)],
+    "without shrinkage": [(CLASSES, "shrunk_shares", _unshrunk)],
 }
 REGRESSION: dict[str, list[Change]] = {
     "without clip bounds": [(NUMBERS, "MOST_CLIPPED", 0.0)],

@@ -5,7 +5,7 @@ and Islam 2017), `random_trees` (Bojarski et al. 2014), `partitioning` and `semi
 Kaban 2022).
 """
 
-from dpforest.forests.guided import PrivateForestClassifier
+from dpforest.forests.guided_classification import PrivateForestClassifier
 from dpforest.forests.guided_regression import PrivateForestRegressor
 from dpforest.forests.median import DiPriMeForestClassifier, DiPriMeForestRegressor
 from dpforest.forests.partitioning import PartitioningEnsembleClassifier, PartitioningEnsembleRegressor

@@ -1,7 +1,8 @@
-"""The default forest: one tree guided by the target beside a linear part.
+"""What the default forests for classes and for numbers share: pools of the budget, and the plan in words.
 
-Under a small budget one good tree beats many weak ones, because each further tree divides rows or budget.
-Everything that could be tuned is a formula of public quantities and of a noisy count.
+`guided_classification` and `guided_regression` have the rest. Under a small budget one good tree beats many
+weak ones, because each further tree divides rows or budget. Everything that could be tuned is a formula of
+public quantities and of noisy counts.
 """
 
 from __future__ import annotations
@@ -9,52 +10,15 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import Curator
-from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
-from dpforest.forests.docs import shared_parameters
+from dpforest.forests.base import PrivateForest
 from dpforest.forests.parameters import choice, parameters
-from dpforest.linear import ClassScores, class_scores, shrunk_counts
-from dpforest.mechanisms import RandomWords
 from dpforest.privacy import Pool, row_multiplier
-from dpforest.schema import Combination, Schema
-from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import ROOT_TWO, geometric_shares, grow_guided, shrunk_shares
 
-# Shares and thresholds below come from a study on public tables; see docs/explanation/default-forest.md.
 COUNTING = Fraction(2, 100)  # of the whole budget
-CHOOSING = Fraction(5, 100)  # of the rest, for the weights of the two parts
-SPLITTING = Fraction(70, 100)  # of the tree's budget
-ENOUGH_FOR_CENTRES = 100  # rows times epsilon, per class in a node: with fewer the max-operator is better
-TELLING = Fraction(2, 100)  # to tell whether a tree alone will do
-DEEP_ENOUGH_TO_TELL = 5  # levels; of these ...
-LEVELS_LEFT = 2  # ... so many are grown only afterwards ...
-MOST_LEVELS_TO_TELL = 4  # ... and at most so many before
-WELL_DONE = 0.7  # of the way from naming the most common class everywhere to naming one class per leaf
-MOST_FOR_CENTRES = 1000  # classes: with more, their shares would be rounded away
-COMBINATIONS = 6  # columns made of two features, for each ordered feature
-MAX_COMBINATIONS = 40  # each costs as much time as a feature
-ROWS_PER_LEAF = 60  # times 1 / epsilon
-ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better ...
-MANY_CLASSES = 8  # ... unless there are as many classes, which it could not tell apart
-LINEAR_ALONE = Fraction(93, 100)  # share of a linear part that has no tree beside it
-LEAST_FOR_SPLITS = Fraction(1, 10)  # share below which a tree is one leaf
-ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
-# Weights of the tree and of the linear part to choose from.
-FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)]
-MANY_WEIGHTS = [
-    (tree, linear)
-    for tree in (0.0, 0.5, 1.0, 1.5)
-    for linear in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-    if tree + linear > 0
-]
-
 _TOLD = "telling whether the tree will do alone"
 # What the looks on the ledger are for, by the beginnings of their purposes.
 _PARTS = {
@@ -69,20 +33,6 @@ _PARTS = {
     "weighing the tree against the linear part": ("weights of",),
 }  # fmt: skip
 
-_TREES = """n_estimators : 1, default=1
-        Number of trees; there is one.
-    """
-
-
-class _Top(NamedTuple):
-    """First levels of a tree and what they cost, as a part of the model's budget."""
-
-    tree: FlatTrees
-    spent: Fraction
-
-
-_NOTHING_GROWN = _Top(FlatTrees.unsplit(1, 0), Fraction(0))
-
 
 def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int) -> int:
     """Depth at which an average leaf holds about `per_leaf` / epsilon rows.
@@ -93,77 +43,6 @@ def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int
     9
     """
     return min(max(round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf)), low), high)
-
-
-def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: float) -> list[int]:
-    """For every level, how many classes of a child the max-operator counts; 0 for centred scores.
-
-    The first splits shall divide the classes, not single one out: each child is to keep half of those that
-    its node has, and where only one is left, a class. Centred scores, which see every class but are noisier,
-    are better while a node has rows enough.
-
-    Parameters
-    ----------
-    depth : int
-        Levels of splits.
-    shares : ndarray of shape (n_classes,)
-        Released class shares; unequal ones count as fewer classes (exp of the entropy).
-    enough_per_class : float
-        Rows of all nodes times epsilon, per class.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> classes_to_count(6, np.full(10, 0.1), 100.0)
-    [5, 3, 1, 1, 1, 1]
-    >>> classes_to_count(6, np.array([0.5, 0.5]), 900.0)
-    [0, 0, 0, 1, 1, 1]
-    """
-    n_classes = len(shares)
-    positive = shares[shares > 0]
-    effective = math.exp(-float(positive @ np.log(positive)))
-    counted = [max(1, math.floor(effective / 2 ** (level + 1) + 0.5)) for level in range(depth)]
-    if 2 <= n_classes <= MOST_FOR_CENTRES:
-        n_centred = round(math.log2(max(enough_per_class / ENOUGH_FOR_CENTRES, 1.0)))
-        counted = [0 if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
-    return counted
-
-
-def _leaf_shares(
-    counts: NDArray[np.int64], noise_sd: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Class shares of every leaf, drawn towards its ancestors', and those of all leaves together."""
-    total = counts.sum(axis=0, dtype=np.float64)
-    prior = shrunk_counts(total, noise_sd * math.sqrt(len(counts)))
-    prior = prior / prior.sum()
-    return shrunk_shares(counts, noise_sd, prior), prior
-
-
-def _leaf_scores(counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
-    """Log odds of every leaf against all leaves together."""
-    shares, prior = _leaf_shares(counts, noise_sd)
-    scores: NDArray[np.float64] = np.log(shares / prior)
-    return scores
-
-
-def _mixture(
-    curator: Curator, scores: ClassScores, trees: FlatTrees, leaf_scores: NDArray[np.float64], enough: float
-) -> Additive:
-    """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
-    prior = np.log(scores.counts / scores.counts.sum())
-    candidates = [
-        (tree, linear, table)
-        for tree, linear in (FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS)
-        for table in (range(len(scores.tables)) if linear else [0])
-    ]
-    weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
-    best = curator.best_mixture(
-        "model", CHOOSING, trees, prior, leaf_scores, scores.tables, weights, table_of
-    )
-    tree, linear, table = candidates[best]
-    summed = linear * scores.tables[table]
-    summed[0] += prior  # every row has one cell of the first feature
-    return Additive.of(summed, tree)
 
 
 @parameters
@@ -227,143 +106,3 @@ class GuidedTree(PrivateForest):
     def _finite_epsilon(self) -> float:
         """Epsilon for one step of the mechanisms, as the formulas take it; without noise, a large number."""
         return min(float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person), 1e3)
-
-
-@parameters
-@shared_parameters(
-    _TREES, "None follows from a noisy count: about 60 / epsilon rows per leaf.", classifier=True
-)
-class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
-    """The default private classifier: one tree guided by the labels, beside a linear part.
-
-    The linear part is a discriminant on noisy moments of the classes (see `dpforest.linear`). It is asked for
-    where there are rows enough for it; how much it and the tree weigh is then chosen privately, by the number
-    of rows that each mixture names correctly.
-
-    In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
-    all features and of random sums and differences of two; so a level costs its budget once. With many
-    classes the first levels count the rows of the most common half of each child's classes; the next compare
-    the children's labels with the node's own noisy class shares; where there are too few rows per class for
-    that, the most common class of each child is counted. Leaves release noisy class counts, which are drawn
-    towards their ancestors as far as noise explains the difference, so that `predict_proba` can be used.
-    `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
-
-    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
-    counts, levels and leaves add up; nodes of a level hold disjoint rows.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpforest import PrivateForestClassifier
-    >>> X = np.random.default_rng(0).random((5000, 3))
-    >>> y = (X[:, 0] + X[:, 1] > 1).astype(int)
-    >>> model = PrivateForestClassifier(epsilon=1.0, bounds=(0, 1), classes=[0, 1]).fit(X, y)
-    >>> model.score(X, y) > 0.75
-    True
-    """
-
-    def _columns(self, schema: Schema, words: RandomWords) -> Schema:
-        """Add sums and differences of random pairs of ordered features, so that cuts can be oblique."""
-        ordered = [name for name, feature in schema.features.items() if not feature.is_nominal]
-        if len(ordered) < 2:
-            return schema
-        n_more = min(COMBINATIONS * len(ordered), MAX_COMBINATIONS)
-        coins = words.fork("columns").take(3 * n_more).astype(object).reshape(n_more, 3)
-        drawn: dict[Combination, None] = {}  # keeps the order, drops repetitions
-        for one, other, sign in coins:
-            first, second = one % len(ordered), other % (len(ordered) - 1)
-            second += second >= first
-            names = ordered[min(first, second)], ordered[max(first, second)]
-            drawn[Combination(*names, 1 if sign % 2 else -1)] = None
-        return Schema(schema.features, schema.target, tuple(drawn))
-
-    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
-        counts = curator.class_counts("count").astype(np.float64)
-        sd = curator.noise_sd
-        rows = shrunk_counts(counts, sd)
-        enough = float(rows.sum()) * self._finite_epsilon
-        linear = self._linear_share(enough, len(counts), curator.schema)
-        tree, top = Fraction(1), _NOTHING_GROWN
-        if 0 < linear < tree / 2 and self._depth(enough) >= DEEP_ENOUGH_TO_TELL:
-            tree -= TELLING
-            top = self._top(curator, rows, enough)
-            if self._does_well(curator, top.tree, rows):
-                linear = Fraction(0)
-        if not linear:
-            self.additive_ = None
-            return self._tree(curator, tree, rows, enough, top)
-        scores = class_scores(curator, "model", linear, counts, sd)
-        tree -= linear + CHOOSING
-        trees, leaves = self._tree(curator, tree, scores.counts, enough * float(tree), top)
-        leaf_scores = _leaf_scores(leaves[0], curator.noise_sd)
-        self.additive_ = _mixture(curator, scores, trees, leaf_scores, enough)
-        return trees, leaves
-
-    def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
-        """Part of the model's budget for the linear part; none where its sums would drown in noise.
-
-        A tree that cannot afford a leaf per class leaves all to the linear part, which with many rows needs
-        less.
-        """
-        per_class = rows_times_epsilon / n_classes
-        per_sum = per_class / schema.n_features
-        if per_class < ENOUGH_FOR_BOTH or per_sum < 4:
-            return LINEAR_ALONE if n_classes >= MANY_CLASSES and per_sum >= 2 else Fraction(0)
-        if per_sum < 150:
-            return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
-        return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
-
-    def _depth(self, enough: float) -> int:
-        return guided_depth(enough, ROWS_PER_LEAF, 2, 10) if self.max_depth is None else int(self.max_depth)
-
-    def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float) -> _Top:
-        """Grow the first levels of a tree to which the rest of the budget may go."""
-        depth = self._depth(enough)
-        levels = min(depth - LEVELS_LEFT, MOST_LEVELS_TO_TELL)
-        spent = SPLITTING * sum(geometric_shares(depth, ROOT_TWO)[:levels])
-        shares = rows / rows.sum()
-        counted = classes_to_count(levels, shares, enough / len(rows))
-        return _Top(grow_guided(curator, "model", spent, levels, shares, counted), spent)
-
-    def _does_well(self, curator: Curator, top: FlatTrees, rows: NDArray[np.float64]) -> bool:
-        """Tell whether the first levels of a tree go far from naming one class to naming one per leaf."""
-        shares = np.sort(rows / rows.sum())[::-1]
-        right = float(curator.rows_of_majority("model", top, TELLING)[0]) / float(rows.sum())
-        worst, best = float(shares[0]), float(shares[: top.n_leaves].sum())
-        return right - worst >= WELL_DONE * (best - worst)
-
-    def _tree(
-        self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
-    ) -> tuple[FlatTrees, NDArray[np.int64]]:
-        """Grow and fill a tree; depth and scores follow from released class counts."""
-        depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
-        splitting = max(share * SPLITTING * min(depth, 1) - top.spent, Fraction(0))
-        shares = rows / rows.sum()
-        counted = classes_to_count(depth, shares, enough / len(rows))
-        trees = grow_guided(curator, "model", splitting, depth, shares, counted, top.tree)
-        return trees, curator.leaf_histograms("model", trees, share - top.spent - splitting)
-
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self.additive_ is not None:
-            return _leaf_scores(statistics[0], self._leaf_noises()[0])[None]
-        return _leaf_shares(statistics[0], self._leaf_noises()[0])[0][None]
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Decrease of impurity by each feature; without splits, its weight in the linear part."""
-        found = super().feature_importances_
-        if self.additive_ is None or self.trees_.depth > 0:
-            return found
-        spreads = self.additive_.spreads(self.schema_.n_cells[: self.schema_.n_features])
-        return spreads / max(float(spreads.sum()), 1e-12)
-
-    def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
-        votes = super()._sum_parts(cells, n_threads)
-        if self.additive_ is None:
-            return votes
-        scores = self.additive_.sum(cells) + self.additive_.tree_weight * votes
-        return np.asarray(softmax(scores, axis=1))

@@ -28,7 +28,7 @@ _MODULES = {
     "DiPriMeForestRegressor": "dpforest.forests.median",
     "PartitioningEnsembleClassifier": "dpforest.forests.partitioning",
     "PartitioningEnsembleRegressor": "dpforest.forests.partitioning",
-    "PrivateForestClassifier": "dpforest.forests.guided",
+    "PrivateForestClassifier": "dpforest.forests.guided_classification",
     "PrivateForestRegressor": "dpforest.forests.guided_regression",
     "RandomDecisionForestClassifier": "dpforest.forests.random_forest",
     "RandomDecisionTreesClassifier": "dpforest.forests.random_trees",

@@ -2,7 +2,7 @@
 
 `standard` brings ordered features to a common scale, `discriminant` makes class scores. Both ask
 `dpforest.curator` for sums; everything after that is post-processing. Trees see boxes, a linear part sees
-what every feature adds a little to; `dpforest.forests.guided` combines the two.
+what every feature adds a little to; `dpforest.forests.guided_classification` combines the two.
 """
 
 from dpforest.linear.discriminant import ClassScores, class_scores, shrunk_counts
