@@ -85,8 +85,8 @@ def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: 
     Examples
     --------
     >>> import numpy as np
-    >>> classes_to_count(6, np.full(10, 0.1), 100.0)
-    [5, 3, 1, 1, 1, 1]
+    >>> classes_to_count(6, np.full(16, 1 / 16), 100.0)
+    [8, 4, 2, 1, 1, 1]
     >>> classes_to_count(6, np.array([0.5, 0.5]), 900.0)
     [0, 0, 0, 1, 1, 1]
     """
