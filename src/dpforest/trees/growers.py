@@ -17,7 +17,9 @@ from dpforest.curator import Centres, Curator, Utility
 from dpforest.structure import FlatTrees
 
 ROOT_TWO = Fraction(1414, 1000)
-CENTRES = Fraction(2, 100)  # of the budget of splits, for the noisy targets of the nodes of a level
+# Of the budget of splits, for the noisy targets of inner nodes: class shares for each level, means in all.
+CENTRES = Fraction(2, 100)
+MEAN_CENTRES = Fraction(15, 100)
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -197,7 +199,7 @@ def grow_guided(
     """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
 
     A level may use centred scores: how far the children's targets are from their node's own. It then first
-    buys a noisy view of the targets in its nodes (`CENTRES` of the share, more on deeper levels). Or it may
+    buys a noisy view of the targets in its nodes, deeper levels for more. Or it may
     use the max-operator on classes, which needs no such view. Each level gets sqrt(2) times as much for its
     splits as the one above.
 
@@ -222,7 +224,8 @@ def grow_guided(
     counted = most_common or [0] * depth
     first = 0 if top is None else top.depth
     centred = [at for at in range(max(first, 1), depth) if not counted[at]]  # the root's target is known
-    centring = share * CENTRES * len(centred)
+    is_class = len(root) > 1
+    centring = share * (CENTRES * len(centred) if is_class else MEAN_CENTRES * min(len(centred), 1))
     shares = [part * (share - centring) for part in geometric_shares(depth - first, ROOT_TWO)]
     for_centres = [part * centring for part in geometric_shares(len(centred), Fraction(2))]
     centre_share = dict(zip(centred, for_centres, strict=True))
@@ -240,7 +243,7 @@ def grow_guided(
             return curator.splits(pool, trees, at, features, score, part, most_common=counted[at])
         if at > 0:
             above = _centres_of_level(curator, pool, trees, at, centre_share[at], above)
-        if len(root) > 1:
+        if is_class:
             score, centres = Utility.CENTRED, Centres.of_shares(above)
         else:
             score = Utility.CENTRED_TARGET
