@@ -43,6 +43,7 @@ LINEAR_ALONE = Fraction(93, 100)  # share of a linear part that has no tree besi
 LEAST_FOR_SPLITS = Fraction(1, 10)  # share below which a tree is one leaf
 ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
 # Weights of the tree and of the linear part to choose from.
+LINEAR_WEIGHTS = [(0.0, 1.0)]  # without splits: any other weight would only spoil the probabilities
 FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)]
 MANY_WEIGHTS = [
     (tree, linear)
@@ -122,9 +123,10 @@ def _mixture(
 ) -> Additive:
     """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
     prior = np.log(scores.counts / scores.counts.sum())
+    to_choose = FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS
     candidates = [
         (tree, linear, table)
-        for tree, linear in (FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS)
+        for tree, linear in (to_choose if trees.depth else LINEAR_WEIGHTS)
         for table in (range(len(scores.tables)) if linear else [0])
     ]
     weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
