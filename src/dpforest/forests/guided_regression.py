@@ -23,6 +23,7 @@ from dpforest.trees import grow_guided, shrunk_means
 
 # Parts of the model's budget.
 CLIPPING = Fraction(3, 100)
+MOST_FOR_CLIPPING = Fraction(20, 100)  # where CLIPPING is not enough
 RESIDUAL_CLIPPING = Fraction(5, 100)  # of a tree's
 SPLITTING = Fraction(60, 100)  # of the rest of a tree's
 ENOUGH_TO_SPLIT = 200  # rows times epsilon; fewer are best predicted by their mean
@@ -76,7 +77,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
         enough = rows * self._finite_epsilon
-        clipping = CLIPPING if _can_clip(enough, CLIPPING) else Fraction(0)
+        clipping = _clipping_share(enough)
         low, high = _clip(curator, clipping, enough, (0.0, float(levels)))
         constant = min(max(mean, low), high)
         span = low - constant, high - constant
@@ -148,6 +149,12 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float]:
     first, second = released[0, 0].astype(np.float64)
     rows = (first + second) / levels
     return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
+
+
+def _clipping_share(enough: float) -> Fraction:
+    """Part of the budget for the first clip bounds: what they need, or nothing if that is too much."""
+    needed = Fraction(math.ceil(20_000 * TAIL / (MOST_CLIPPED * enough)), 10_000) if MOST_CLIPPED else 1
+    return max(CLIPPING, Fraction(needed)) if needed <= MOST_FOR_CLIPPING else Fraction(0)
 
 
 def _can_clip(enough: float, share: Fraction) -> bool:
