@@ -77,7 +77,8 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
         enough = rows * self._finite_epsilon
-        clipping = _clipping_share(enough)
+        least = _least_to_clip(enough)
+        clipping = max(CLIPPING, least) if least <= MOST_FOR_CLIPPING else Fraction(0)
         low, high = _clip(curator, clipping, enough, (0.0, float(levels)))
         constant = min(max(mean, low), high)
         span = low - constant, high - constant
@@ -94,7 +95,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         for number in range(n_trees):
             tree_share = share / n_trees
             clipping = tree_share * RESIDUAL_CLIPPING
-            if number and _can_clip(enough, clipping):
+            if number and clipping >= least:
                 span = _clip(curator, clipping, enough, span)
                 curator.subtract(*span)
                 tree_share -= clipping
@@ -151,15 +152,9 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float]:
     return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
 
 
-def _clipping_share(enough: float) -> Fraction:
-    """Part of the budget for the first clip bounds: what they need, or nothing if that is too much."""
-    needed = Fraction(math.ceil(20_000 * TAIL / (MOST_CLIPPED * enough)), 10_000) if MOST_CLIPPED else 1
-    return max(CLIPPING, Fraction(needed)) if needed <= MOST_FOR_CLIPPING else Fraction(0)
-
-
-def _can_clip(enough: float, share: Fraction) -> bool:
-    """Tell whether private quantiles would miss few rows."""
-    return MOST_CLIPPED * enough * float(share / 2) >= TAIL
+def _least_to_clip(enough: float) -> Fraction:
+    """Part of the model's budget with which private quantiles miss few rows."""
+    return Fraction(math.ceil(20_000 * TAIL / (MOST_CLIPPED * enough)), 10_000)
 
 
 def _clip(curator: Curator, share: Fraction, enough: float, span: tuple[float, float]) -> tuple[float, float]:
