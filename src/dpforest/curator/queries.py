@@ -179,7 +179,8 @@ class Curator(SumQueries):
         feature, threshold : ndarray of shape (n_trees, 2**level), int32
         """
         score_range = utility.range_for(self.schema)
-        purpose = f"splits by {utility.name.lower()}, level {level}"
+        counted = f" of {most_common} classes" if most_common > 1 else ""
+        purpose = f"splits by {utility.name.lower()}{counted}, level {level}"
         epsilon = self._pay.for_choice(pool, share, purpose, self._copies(trees), score_range, EXPONENTIAL)
         rate = Rate.floor(epsilon / score_range)
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)

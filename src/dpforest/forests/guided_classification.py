@@ -159,7 +159,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
-    counts, levels and leaves add up; nodes of a level hold disjoint rows.
+    all questions add up, nodes of a level and classes hold disjoint rows. Which questions are asked follows
+    from released answers, and whatever is asked stays within the plan.
 
     Parameters
     ----------
@@ -251,7 +252,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     ) -> tuple[FlatTrees, NDArray[np.int64]]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
         depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
-        splitting = max(share * SPLITTING * min(depth, 1) - top.spent, Fraction(0))
+        # a tree that is grown no further leaves all that is left to its leaves
+        splitting = share * SPLITTING - top.spent if depth > top.tree.depth else Fraction(0)
         shares = rows / rows.sum()
         counted = classes_to_count(depth, shares, enough / len(rows))
         trees = grow_guided(curator, "model", splitting, depth, shares, counted, top.tree)

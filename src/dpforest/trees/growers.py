@@ -199,9 +199,8 @@ def grow_guided(
     """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
 
     A level may use centred scores: how far the children's targets are from their node's own. It then first
-    buys a noisy view of the targets in its nodes, deeper levels for more. Or it may
-    use the max-operator on classes, which needs no such view. Each level gets sqrt(2) times as much for its
-    splits as the one above.
+    buys a noisy view of the targets in its nodes, deeper levels for more. Or it may use the max-operator on
+    classes, which needs no such view. Each level gets sqrt(2) times as much for its splits as the one above.
 
     Parameters
     ----------
