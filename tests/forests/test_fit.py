@@ -244,3 +244,19 @@ def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():
     assert model.feature_importances_.argmin() == 5
     assert model.feature_importances_.sum() == pytest.approx(1)
     assert model.score(X, y) > 0.85
+
+
+@pytest.mark.parametrize("boxes", [True, False])
+@pytest.mark.parametrize("max_depth", [None, 0, 3, 5, 6])
+@pytest.mark.parametrize("n_classes", [2, 4, 10])
+def test_whatever_the_answers_the_default_forest_spends_exactly_its_plan(n_classes, max_depth, boxes):
+    """Which questions follow depends on released values; none may be free, and nothing may be left over."""
+    rng = np.random.default_rng(0)
+    X = rng.random((4000, 6))
+    y = (np.floor(X[:, 0] * n_classes) if boxes else np.floor(X.mean(axis=1) * n_classes)).astype(int)
+    for epsilon in (0.3, 1.0, 3.0):
+        model = PrivateForestClassifier(
+            epsilon=epsilon, bounds=(0, 1), classes=range(n_classes), max_depth=max_depth
+        ).fit(X, y)
+        assert model.ledger_.total() == model.ledger_.plan.total
+        assert all(event.cost > 0 for event in model.ledger_)
