@@ -79,6 +79,25 @@ def test_levels_are_the_nearest_fixed_points_record_by_record(low, width, levels
     assert [target.encode([one])[0] for one in y] == codes.tolist()
 
 
+@pytest.mark.parametrize(
+    ("target", "values"),
+    [
+        (Range(1e8 + 3, 1e8 + 5), [1e8 + 8, 1e8, 1e8 + 4, math.nan]),
+        (Range(20200101, 20200131), [20200131, 20200101, 20200132, 20200100]),
+        (Range(0, 1), [math.inf, -math.inf, math.nan, 0.5]),
+        (Range(-60000, 60000, levels=65_536), [65504.0, -65504.0, math.inf, 1.0]),
+    ],
+)
+@pytest.mark.parametrize("width", [np.float16, np.float32, np.float64, np.longdouble])
+def test_levels_do_not_depend_on_the_width_of_the_caller(target, values, width):
+    """Each number becomes a double before it is scaled, so that no level leaves the declared range."""
+    with np.errstate(over="ignore"):
+        y = np.array(values).astype(width)
+    codes = target.encode(y)
+    assert codes.max() <= target.levels
+    assert codes.tolist() == target.encode(y.astype(np.float64)).tolist()
+
+
 def test_every_level_is_encoded_to_itself():
     target = Range(-3, 7, levels=1000)
     assert target.encode(target.decode(np.arange(1001))).tolist() == list(range(1001))

@@ -162,11 +162,20 @@ class Range(Declaration):
             numbers = column.map(lambda value: math.nan if (x := as_number(value)) is None else x)
         else:
             numbers = column.numbers(0, len(column))
-        missing = np.isnan(numbers)
-        # Clipping comes first: the difference of two far-off doubles may overflow.
-        clipped = np.clip(np.where(missing, self.low, numbers), self.low, self.high)
-        level = np.rint((clipped - self.low) / (self.high - self.low) * self.levels)
-        return np.where(missing, -1, level).astype(np.int32)
+        return self._levels_of(numbers)
+
+    def _levels_of(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        # A number too large for a double becomes infinite, silently: a warning would depend on a row.
+        with np.errstate(all="ignore"):
+            # Doubles first, whatever the caller's width: in single precision the two bounds of a narrow range
+            # far from zero are wider apart than they are, and a level could leave the range.
+            doubles = np.asarray(numbers, dtype=np.float64)
+        missing = np.isnan(doubles)
+        # Clipping comes before the difference, since that of two far-off doubles may overflow, and once more
+        # at the end, as integers: noise is sized for levels from 0 to `levels`, whatever rounding did.
+        clipped = np.clip(np.where(missing, self.low, doubles), self.low, self.high)
+        rounded = np.rint((clipped - self.low) / (self.high - self.low) * self.levels).astype(np.int64)
+        return np.where(missing, -1, np.clip(rounded, 0, self.levels)).astype(np.int32)
 
     def decode(self, level: ArrayLike) -> NDArray[np.float64]:
         """Return the targets that levels, whole or fractional, stand for."""
