@@ -1,9 +1,11 @@
 """The trusted core: the one owner of private rows and the complete list of questions it answers.
 
-Read `queries.py` and `sums.py` to see every look at private rows that this library can take. Each charges the
-ledger first, then counts, then adds noise, and returns only what the mechanism released.
+Read `queries.py` and `sums.py` to see every look at private rows that this library can take, and `payment.py`
+for the one place where a mechanism meets a private table. Each look charges the ledger first, then counts,
+then adds noise, and returns only what the mechanism released. `observer.py` lets auditors replay void fits.
 """
 
+from dpforest.curator.observer import Look, Observer, watched_by
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpforest.curator.queries import Curator
 from dpforest.curator.sums import Block, SumQueries, Sums
@@ -16,9 +18,12 @@ __all__ = [
     "Block",
     "Centres",
     "Curator",
+    "Look",
+    "Observer",
     "PrivateTable",
     "Subsets",
     "SumQueries",
     "Sums",
     "Utility",
+    "watched_by",
 ]

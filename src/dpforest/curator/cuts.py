@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest import mechanisms
+from dpforest.curator.payment import NO_CANDIDATE, Choice
 from dpforest.curator.utilities import Subsets
-from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 from dpforest.structure.flat import EVERYTHING_LEFT
 
@@ -22,10 +20,9 @@ def balanced_cuts(
     members: NDArray[np.uint8],
     subsets: Subsets,
     schema: Schema,
-    epsilon: Fraction,
-    noise: RandomWords,
+    choose: Choice,
 ) -> NDArray[np.int64]:
-    """Run the private median, or the balanced subset, of each node's feature at `epsilon`.
+    """Cut each node's feature by the score -|rows left - rows right|, which one row moves by 1 (W = 2).
 
     Parameters
     ----------
@@ -39,26 +36,22 @@ def balanced_cuts(
         Candidate sets of nominal features.
     schema : Schema
         Which features are nominal.
-    epsilon : Fraction
-        Paid for by the caller.
-    noise : RandomWords
-        Randomness.
+    choose : Choice
+        Paid for by the caller, at W = 2.
 
     Returns
     -------
     ndarray of shape (n_nodes,)
         Thresholds as in `FlatTrees`.
     """
-    cut = np.full(len(features), -1, np.int64)
+    cut = np.full(len(features), NO_CANDIDATE, np.int64)
     nominal = schema.nominal[features]
     ordered = ~nominal
     if ordered.any():
-        cut[ordered] = mechanisms.quantile(counts[ordered], low[ordered], high[ordered], epsilon, noise)
+        cut[ordered] = choose(*mechanisms.quantile_utilities(counts[ordered], low[ordered], high[ordered]))
     for feature in np.flatnonzero(schema.nominal):
         nodes, cells = features == feature, int(schema.n_cells[feature])
         sets = subsets.of(int(feature))[:, :cells]
-        cut[nodes] = mechanisms.balanced_subset(
-            counts[nodes, :cells], members[nodes, :cells], sets, epsilon, noise
-        )
+        cut[nodes] = choose(*mechanisms.subset_utilities(counts[nodes, :cells], members[nodes, :cells], sets))
     coded = np.where(nominal, -subsets.first[features] - cut - 1, cut)
     return np.where(cut < 0, EVERYTHING_LEFT, coded)

@@ -1,7 +1,8 @@
 """Paying for a look: turn a share of a pool into a charge on the ledger and the mechanism that it buys.
 
-Only `queries` calls this. A payment returns what the mechanism may be run at, so a query cannot run one
-without having paid, nor at another rate than it paid for.
+This is the one place where a mechanism meets a private table. Only `queries` and `sums` call it. A payment
+returns the mechanism itself, fixed at what was paid for: a query cannot run one without having paid, nor at
+another rate, because it never sees a rate.
 """
 
 from __future__ import annotations
@@ -9,47 +10,68 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest import mechanisms
+from dpforest.curator.observer import Look, Observer
 from dpforest.mechanisms import RandomWords, Rate
 from dpforest.privacy import (
     BudgetPlan,
     Event,
     Ledger,
+    NeighboringRelation,
+    PrivacyError,
     exponential_epsilon_from_rho,
     gaussian_variance_from_rho,
     pure_epsilon_from_rho,
 )
 
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
+LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
+NO_CANDIDATE = -1
+_SHARPEST = Fraction(2**20)  # a rate at which a gap of one unit decides and ties are broken at random
+
+Mechanism: TypeAlias = Callable[..., NDArray[np.int64]]
+# A private table in, the same with noise out.
+Noise: TypeAlias = Callable[[NDArray[Any]], NDArray[np.int64]]
+# Private scores and public base weights (0: not a candidate; left out: all alike) in, the index of one
+# candidate in every row out; `NO_CANDIDATE` where there is none.
+Choice: TypeAlias = Mechanism
 
 
 class Payments:
-    """The ledger of one fit and the noise that it pays for.
+    """The ledger of one fit and the mechanisms that it pays for.
 
     Parameters
     ----------
     plan : BudgetPlan
         What may be spent.
     words : RandomWords
-        Randomness of the noise.
+        Randomness of the mechanisms.
     on_charge : callable, optional
         Called with every event after it was charged.
     noiseless : bool
         Charge as usual, but answer exactly; the fit is then void of any promise.
+    observer : Observer, optional
+        Who watches a fit that is void of any promise.
     """
 
     def __init__(
-        self, plan: BudgetPlan, words: RandomWords, on_charge: Callable[[Event], None] | None, noiseless: bool
+        self,
+        plan: BudgetPlan,
+        words: RandomWords,
+        on_charge: Callable[[Event], None] | None,
+        noiseless: bool,
+        observer: Observer | None = None,
     ) -> None:
         self.ledger = Ledger(plan)
         self._words = words
         self._on_charge = on_charge
         self._noiseless = noiseless
+        self._observer = observer
 
     @property
     def _is_pure(self) -> bool:
@@ -57,7 +79,7 @@ class Payments:
 
     def for_noise(
         self, pool: str, share: Fraction, purpose: str, copies: int, l1: int, l2_squared: int
-    ) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    ) -> Noise:
         """Charge for one noisy table and return the noise.
 
         Parameters
@@ -74,22 +96,23 @@ class Payments:
             How far one table moves between neighbours: L1 norm (pure) and squared L2 norm (zCDP).
         """
         amount = self.ledger.plan.amount(pool) * share / copies
+        parameters: dict[str, Any] = {"trees_per_row": copies}
         if self._is_pure:
             rate = Rate.floor(amount / l1)
-            name, sd = "discrete Laplace", math.sqrt(mechanisms.discrete_laplace_variance(rate))
-        else:
-            variance = gaussian_variance_from_rho(amount, l2_squared)
-            name, sd = "discrete Gaussian", math.sqrt(mechanisms.discrete_gaussian_parameter(variance))
-        self._charge(pool, share, purpose, name, {"trees_per_row": copies, "noise_sd": sd})
-        if self._noiseless:
-            return lambda counts: counts
-        if self._is_pure:
-            return lambda counts: mechanisms.discrete_laplace(counts, rate, self._words)
-        return lambda counts: mechanisms.discrete_gaussian(counts, variance, self._words)
+            parameters["noise_sd"] = math.sqrt(mechanisms.discrete_laplace_variance(rate))
+            event = self._charge(pool, share, purpose, LAPLACE, parameters)
+            look = Look(event, rate.value, copies, l1)
+            return self._sell_noise(look, lambda x: mechanisms.discrete_laplace(x, rate, self._words))
+        variance = gaussian_variance_from_rho(amount, l2_squared)
+        drawn = mechanisms.discrete_gaussian_parameter(variance)  # no less than the variance asked for
+        parameters["noise_sd"] = math.sqrt(drawn)
+        event = self._charge(pool, share, purpose, GAUSSIAN, parameters)
+        look = Look(event, drawn, copies, l2_squared)
+        return self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
 
     def for_sums(
         self, pool: str, share: Fraction, purpose: str, blocks: list[int], bound: int
-    ) -> tuple[Callable[[NDArray[np.int64]], NDArray[np.int64]], NDArray[np.float64]]:
+    ) -> tuple[Noise, NDArray[np.float64]]:
         """Charge for vectors of sums of which a row moves one, and no block of it by more than `bound` in L1.
 
         Returns the noise, for tables with one vector per row, and the variance of every coordinate. Under
@@ -97,25 +120,29 @@ class Payments:
         blocks together moves by at most bound**2 times their number.
         """
         amount, size = self.ledger.plan.amount(pool) * share, sum(blocks)
+        parameters: dict[str, Any] = {"trees_per_row": 1, "blocks": len(blocks), "bound": bound}
         if self._is_pure:
             rate = Rate.floor(amount / bound)
             by_block = [mechanisms.block_norm_variance(block, size, rate) for block in blocks]
-            name, variance = "block norm", np.repeat(by_block, blocks)
+            spread = np.repeat(by_block, blocks)
+            parameters["noise_sd"] = math.sqrt(spread[0])
+            event = self._charge(pool, share, purpose, BLOCK_NORM, parameters)
+            look = Look(event, rate.value, 1, bound, tuple(blocks))
+            noise = self._sell_noise(look, lambda x: mechanisms.block_norm(x, blocks, rate, self._words))
         else:
-            wanted = gaussian_variance_from_rho(amount, len(blocks) * bound**2)
-            name, variance = "discrete Gaussian", np.full(size, float(wanted))
-        parameters = {"trees_per_row": 1, "noise_sd": math.sqrt(variance[0]), "blocks": len(blocks)}
-        self._charge(pool, share, purpose, name, {**parameters, "bound": bound})
-        if self._noiseless:
-            return lambda sums: sums, np.zeros(size)
-        if self._is_pure:
-            return lambda sums: mechanisms.block_norm(sums, blocks, rate, self._words), variance
-        return lambda sums: mechanisms.discrete_gaussian(sums, wanted, self._words), variance
+            squared = len(blocks) * bound**2
+            variance = gaussian_variance_from_rho(amount, squared)
+            spread = np.full(size, float(variance))
+            parameters["noise_sd"] = math.sqrt(spread[0])
+            event = self._charge(pool, share, purpose, GAUSSIAN, parameters)
+            look = Look(event, mechanisms.discrete_gaussian_parameter(variance), 1, squared)
+            noise = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
+        return noise, np.zeros(size) if self._noiseless else spread
 
     def for_choice(
         self, pool: str, share: Fraction, purpose: str, copies: int, score_range: int, mechanism: str
-    ) -> Fraction:
-        """Charge for one choice in every node and return the epsilon to make it with.
+    ) -> Choice:
+        """Charge for one choice in every node and return the mechanism that makes it.
 
         Parameters
         ----------
@@ -135,14 +162,55 @@ class Payments:
         else:
             epsilon = pure_epsilon_from_rho(amount)
         if self._noiseless:
-            epsilon = Fraction(2**20) * score_range  # a gap of one unit decides, ties are broken at random
+            epsilon = _SHARPEST * score_range
+        rate = Rate.floor(epsilon / score_range)
         parameters = {"trees_per_row": copies, "epsilon": float(epsilon), "score_range": score_range}
-        self._charge(pool, share, purpose, mechanism, parameters)
-        return epsilon
+        event = self._charge(pool, share, purpose, mechanism, parameters)
+        look = Look(event, rate.value, copies, score_range)
+        if mechanism == PERMUTE_AND_FLIP:
+            return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
+        return self._sell(look, lambda scores, base=None: _choose(scores, base, rate, self._words))
+
+    def free_choice(self, coins: RandomWords) -> Choice:
+        """Return the choice of the best, ties broken with public coins, for scores that are public."""
+        if self.ledger.plan.relation is not NeighboringRelation.LABEL_CHANGE:
+            raise PrivacyError("Features are private here; they are public only under label privacy.")
+
+        def choose(scores: NDArray[np.int64], base: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+            if self._observer is not None:
+                self._observer.unpaid(scores)
+            return _choose(scores, base, Rate.floor(_SHARPEST), coins)
+
+        return choose
 
     def _charge(
         self, pool: str, share: Fraction, purpose: str, mechanism: str, parameters: dict[str, Any]
-    ) -> None:
+    ) -> Event:
         event = self.ledger.charge(pool, share, mechanism=mechanism, purpose=purpose, parameters=parameters)
         if self._on_charge is not None:
             self._on_charge(event)
+        return event
+
+    def _sell_noise(self, look: Look, noise: Noise) -> Noise:
+        return self._sell(look, np.asarray if self._noiseless else noise)
+
+    def _sell(self, look: Look, mechanism: Mechanism) -> Mechanism:
+        """Hand out a mechanism that was paid for; an observer, if there is one, stands in front of it."""
+        observer = self._observer
+        if observer is None:
+            return mechanism
+        return lambda table, *public: observer.answer(look, mechanism, table, *public)
+
+
+def _choose(
+    scores: NDArray[np.int64], base: NDArray[np.int64] | None, rate: Rate, words: RandomWords
+) -> NDArray[np.int64]:
+    """Run the exponential mechanism in every row that has a candidate; which rows have one is public."""
+    weights = np.ones_like(scores) if base is None else base
+    can_choose = weights.any(axis=1)
+    if len(scores) and can_choose.all():
+        return mechanisms.exponential(scores, weights, rate, words)
+    chosen = np.full(len(scores), NO_CANDIDATE, np.int64)
+    if can_choose.any():
+        chosen[can_choose] = mechanisms.exponential(scores[can_choose], weights[can_choose], rate, words)
+    return chosen

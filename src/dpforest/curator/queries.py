@@ -1,8 +1,8 @@
 """Every question that may be asked of private rows. With `sums` and the mechanisms, the trusted core.
 
-Each query does four things in this order: charge the ledger, count rows, run a mechanism on the counts,
-return what the mechanism released. Callers are the growers and leaf fillers in `dpforest.trees` and the
-estimators; they hold trees, never rows.
+Each query does four things in this order: pay, which charges the ledger and buys one mechanism; count rows;
+run that mechanism on the counts; return what it released. Callers are the growers and leaf fillers in
+`dpforest.trees` and the estimators; they hold trees, never rows.
 
 Why one charge covers a whole level of a forest
 -----------------------------------------------
@@ -37,13 +37,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest import mechanisms
 from dpforest.curator.cuts import balanced_cuts
-from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
+from dpforest.curator.observer import observer_of, question
+from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Payments
 from dpforest.curator.sums import SumQueries
 from dpforest.curator.table import PrivateTable
 from dpforest.curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
-from dpforest.mechanisms import RandomWords, Rate, quantile_range
+from dpforest.mechanisms import RandomWords, quantile_range
 from dpforest.privacy import BudgetPlan, Event, Ledger, NeighboringRelation, PrivacyError
 from dpforest.structure.flat import FlatTrees
 
@@ -79,10 +79,10 @@ class Curator(SumQueries):
         noiseless: bool = False,
         one_against_rest: bool = False,
     ) -> None:
+        self._observer = observer_of(words)  # nobody, unless an auditor replays a void fit
         self.schema = table.schema
         self._rows = table.open()
-        self._noise = words.fork("noise")
-        self._pay = Payments(plan, self._noise, on_charge, noiseless)
+        self._pay = Payments(plan, words.fork("noise"), on_charge, noiseless, self._observer)
         self._assignment = words.fork("assignment")
         self._scattered = False
         self.coins = words.fork("public coins")
@@ -111,19 +111,26 @@ class Curator(SumQueries):
         del self._rows
         self.ledger.freeze()
 
+    @question
     def scatter_rows(self, n_trees: int) -> None:
         """Put each row in one tree, drawn secretly and independently; nothing is released or charged."""
-        drawn = self._assignment.uniform_below(n_trees, self._rows.n_rows)
+
+        def draw() -> NDArray[np.int64]:
+            return self._assignment.uniform_below(n_trees, self._rows.n_rows)
+
+        drawn = draw() if self._observer is None else self._observer.scatter(draw)
         self._rows.assign(drawn.astype(np.uint16))
         self._scattered = True
 
     # --- totals ----------------------------------------------------------------------------------------
 
+    @question
     def row_count(self, pool: str, share: Fraction = WHOLE) -> int:
         """Release a noisy number of rows; one row changes it by 1."""
         noise = self._pay.for_noise(pool, share, "number of rows", copies=1, l1=1, l2_squared=1)
         return int(noise(np.array([self._rows.n_rows], np.int64))[0])
 
+    @question
     def class_counts(self, pool: str, share: Fraction = WHOLE) -> NDArray[np.int64]:
         """Release noisy class counts; one row changes one of them by 1, a changed label two."""
         moved = 2 if self._is_label_privacy else 1
@@ -132,6 +139,7 @@ class Curator(SumQueries):
 
     # --- splits ----------------------------------------------------------------------------------------
 
+    @question
     def medians(
         self,
         pool: str,
@@ -153,9 +161,10 @@ class Curator(SumQueries):
         """
         purpose = f"private medians, level {level}"
         copies = self._copies(trees)
-        epsilon = self._pay.for_choice(pool, share, purpose, copies, quantile_range(), EXPONENTIAL)
-        return self._balanced(trees, level, features, epsilon, "unlabelled" if unlabelled_only else "nothing")
+        choose = self._pay.for_choice(pool, share, purpose, copies, quantile_range(), EXPONENTIAL)
+        return self._balanced(trees, level, features, choose, "unlabelled" if unlabelled_only else "nothing")
 
+    @question
     def splits(
         self,
         pool: str,
@@ -181,10 +190,9 @@ class Curator(SumQueries):
         score_range = utility.range_for(self.schema)
         counted = f" of {most_common} classes" if most_common > 1 else ""
         purpose = f"splits by {utility.name.lower()}{counted}, level {level}"
-        epsilon = self._pay.for_choice(pool, share, purpose, self._copies(trees), score_range, EXPONENTIAL)
-        rate = Rate.floor(epsilon / score_range)
+        choose = self._pay.for_choice(pool, share, purpose, self._copies(trees), score_range, EXPONENTIAL)
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
-        chosen = np.full(features.shape[0] * features.shape[1], -1, np.int64)
+        chosen = np.empty(features.shape[0] * features.shape[1], np.int64)
         unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(self.schema)
         tables: Iterator[tuple[slice, NDArray[Any]]]
         if utility in (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET):
@@ -192,13 +200,12 @@ class Curator(SumQueries):
         else:
             tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
         for nodes, table in _in_chunks(tables):
-            base = candidates.base_measure(nodes)
             scores = candidates.scores(utility, unit, nodes, table, centres)
-            can_cut = base.any(axis=1)  # public: whose box has two cells left
-            chosen[nodes][can_cut] = mechanisms.exponential(scores[can_cut], base[can_cut], rate, self._noise)
+            chosen[nodes] = choose(scores, candidates.base_measure(nodes))
         feature, threshold = candidates.split(chosen)
         return feature.reshape(features.shape[:2]), threshold.reshape(features.shape[:2])
 
+    @question
     def features_by_median(
         self, pool: str, trees: FlatTrees, level: int, features: NDArray[np.int32], share: Fraction
     ) -> NDArray[np.int32]:
@@ -214,21 +221,20 @@ class Curator(SumQueries):
         is_class = self.schema.target is not None and hasattr(self.schema.target, "labels")
         score_range = median_scores.range(is_class)
         purpose = f"features by their median cut, level {level}"
-        epsilon = self._pay.for_choice(
-            pool, share, purpose, self._copies(trees), score_range, PERMUTE_AND_FLIP
-        )
+        copies = self._copies(trees)
+        choose = self._pay.for_choice(pool, share, purpose, copies, score_range, PERMUTE_AND_FLIP)
         by = "target" if is_class else "coarse target"
         flat = features.reshape(-1, features.shape[2])
         chosen = np.empty(len(flat), np.int32)
         tables = self._rows.cell_counts(trees, level, features, self._most_cells, by)
         for nodes, table in _in_chunks(tables):
-            scores = median_scores(table, is_class)
-            slot = mechanisms.permute_and_flip(scores, Rate.floor(epsilon / score_range), self._noise)
+            slot = choose(median_scores(table, is_class))
             chosen[nodes] = flat[nodes][np.arange(len(slot)), slot]
         return chosen.reshape(features.shape[:2])
 
     # --- leaves ----------------------------------------------------------------------------------------
 
+    @question
     def leaf_histograms(
         self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, purpose: str = "leaf class counts"
     ) -> NDArray[np.int64]:
@@ -242,6 +248,7 @@ class Curator(SumQueries):
         noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1, l2_squared=l1)
         return noise(self._rows.leaf_counts(trees))
 
+    @question
     def leaf_soft_histograms(
         self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, purpose: str = "leaf target sums"
     ) -> NDArray[np.int64]:
@@ -255,21 +262,18 @@ class Curator(SumQueries):
         counts, sums = np.moveaxis(self._rows.leaf_sums(trees), -1, 0)
         return noise(np.stack([sums, levels * counts - sums], axis=-1))
 
+    @question
     def leaf_labels(
         self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, mechanism: str = PERMUTE_AND_FLIP
     ) -> NDArray[np.int64]:
         """Release the most common class of every leaf, chosen by its class count (W = 1)."""
-        epsilon = self._pay.for_choice(
+        choose = self._pay.for_choice(
             pool, share, "leaf labels", self._copies(trees), score_range=1, mechanism=mechanism
         )
         counts = self._rows.leaf_counts(trees)
-        flat, rate = counts.reshape(-1, counts.shape[-1]), Rate.floor(epsilon)
-        if mechanism == PERMUTE_AND_FLIP:
-            labels = mechanisms.permute_and_flip(flat, rate, self._noise)
-        else:
-            labels = mechanisms.exponential(flat, np.ones(flat.shape[1], np.int64), rate, self._noise)
-        return labels.reshape(counts.shape[:-1])
+        return choose(counts.reshape(-1, counts.shape[-1])).reshape(counts.shape[:-1])
 
+    @question
     def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
         """Release how many rows of each tree are of the most common class of their leaf.
 
@@ -279,6 +283,7 @@ class Curator(SumQueries):
         noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1=1, l2_squared=1)
         return noise(self._rows.leaf_counts(trees).max(axis=2).sum(axis=1))
 
+    @question
     def label_sums(
         self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, purpose: str = "label sums"
     ) -> NDArray[np.int64]:
@@ -306,15 +311,19 @@ class Curator(SumQueries):
 
     # --- what label privacy leaves public --------------------------------------------------------------
 
+    @question
     def public_medians(self, trees: FlatTrees, level: int, features: NDArray[np.int32]) -> NDArray[np.int32]:
         """Cut at the exact medians of public features; ties are broken with public coins."""
-        self._demand_label_privacy()
-        return self._balanced(trees, level, features, Fraction(2**21), "nothing")
+        return self._balanced(trees, level, features, self._pay.free_choice(self.coins), "nothing")
 
+    @question
     def public_cells(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return the cells of all rows and which rows carry a label: public when only labels are private."""
         self._demand_label_privacy()
-        return self._rows.cells(), self._rows.is_labelled()
+        cells, is_labelled = self._rows.cells(), self._rows.is_labelled()
+        if self._observer is not None:
+            self._observer.unpaid(cells, is_labelled)
+        return cells, is_labelled
 
     @property
     def _is_label_privacy(self) -> bool:
@@ -335,7 +344,7 @@ class Curator(SumQueries):
         return 1 if self._scattered else trees.n_trees
 
     def _balanced(
-        self, trees: FlatTrees, level: int, features: NDArray[np.int32], epsilon: Fraction, by: str
+        self, trees: FlatTrees, level: int, features: NDArray[np.int32], choose: Choice, by: str
     ) -> NDArray[np.int32]:
         """Count the rows of every node by the cells of its feature and cut them in halves."""
         asked = features[..., None]
@@ -346,7 +355,7 @@ class Curator(SumQueries):
         for nodes, counts in _in_chunks(tables):
             cut[nodes] = balanced_cuts(
                 features.ravel()[nodes], counts.reshape(len(counts), -1), low[nodes], high[nodes],
-                members[nodes], self.subsets, self.schema, epsilon, self._noise,
+                members[nodes], self.subsets, self.schema, choose,
             )  # fmt: skip
         return cut.astype(np.int32).reshape(features.shape)
 

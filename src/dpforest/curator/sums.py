@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest import mechanisms
 from dpforest.backends import MemoryBackend
+from dpforest.curator.observer import Observer, question
 from dpforest.curator.payment import EXPONENTIAL, Payments
-from dpforest.mechanisms import RandomWords, Rate, quantile_range
+from dpforest.mechanisms import quantile_range, quantile_utilities
 from dpforest.privacy import NeighboringRelation, PrivacyError
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
@@ -44,13 +44,14 @@ class SumQueries:
     schema: Schema
     _rows: MemoryBackend
     _pay: Payments
-    _noise: RandomWords
+    _observer: Observer | None
 
     def _demand_row_privacy(self) -> None:
         """Refuse label privacy: a changed label moves two classes, and these queries pay for one."""
         if self._pay.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE:
             raise PrivacyError("Sums are priced for rows that come or go, not for labels that change.")
 
+    @question
     def lookup_sums(
         self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int, by_class: bool
     ) -> Sums:
@@ -73,6 +74,7 @@ class SumQueries:
         sums = [block.values.T @ counts[block.feature, : len(block.values)] for block in blocks]
         return Sums(noise(np.concatenate(sums).T), variance)
 
+    @question
     def product_sums(
         self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int
     ) -> Sums:
@@ -94,6 +96,7 @@ class SumQueries:
         sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
         return Sums(_mirror(sums), _mirror(spread))
 
+    @question
     def target_quantile(
         self, pool: str, share: Fraction, purpose: str, numerator: int, denominator: int
     ) -> int:
@@ -104,15 +107,12 @@ class SumQueries:
         """
         self._demand_row_privacy()
         score_range = quantile_range(numerator, denominator)
-        epsilon = self._pay.for_choice(pool, share, purpose, 1, score_range, EXPONENTIAL)
+        choose = self._pay.for_choice(pool, share, purpose, 1, score_range, EXPONENTIAL)
         counts = self._rows.class_counts()[None]
-        last = np.array([counts.shape[1] - 1])
-        return int(
-            mechanisms.quantile(
-                counts, np.zeros_like(last), last, epsilon, self._noise, numerator, denominator
-            )[0]
-        )
+        last = counts.shape[1] - 1
+        return int(choose(*quantile_utilities(counts, [0], [last], numerator, denominator))[0])
 
+    @question
     def subtract(
         self,
         low: float,
@@ -130,6 +130,7 @@ class SumQueries:
         """
         self._rows.subtract(self.schema.range.levels, low, high, constant, tree, leaves)
 
+    @question
     def best_mixture(
         self,
         pool: str,
@@ -164,10 +165,9 @@ class SumQueries:
             Which table each candidate takes.
         """
         self._demand_row_privacy()
-        epsilon = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
+        choose = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
         correct = self._rows.number_correct(trees, prior, leaf_scores, tables, weights, table_of)
-        base = np.ones(len(weights), np.int64)
-        return int(mechanisms.exponential(correct[None], base, Rate.floor(epsilon), self._noise)[0])
+        return int(choose(correct[None])[0])
 
 
 def _mirror(upper: NDArray[Any]) -> NDArray[Any]:

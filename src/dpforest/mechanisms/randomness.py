@@ -58,6 +58,11 @@ class RandomWords:
         """
         return cls(_SeededBytes(_derive(b"seed", b"", str(operator.index(seed)))))
 
+    @property
+    def is_seeded(self) -> bool:
+        """Whether a seed makes the words repeatable, so that nothing made with them is private."""
+        return isinstance(self._read_bytes, _SeededBytes)
+
     def fork(self, label: str) -> RandomWords:
         """Return a tape independent of this one, for another thread or stage.
 
