@@ -18,10 +18,10 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator, PrivateTable
-from dpforest.forests.declare import declare, unnamed_as_array
+from dpforest.forests.declare import check_columns, declare, record_columns
 from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
 from dpforest.mechanisms import RandomWords
 from dpforest.modelfile import ModelFileError
@@ -160,9 +160,8 @@ class PrivateForest(BaseEstimator):
         self
         """
         plan = self.privacy_plan()
-        X = unnamed_as_array(X)
         schema, leaks = declare(self, X, y, self._task)
-        validate_data(self, X, skip_check_array=True)  # records the names and number of columns
+        record_columns(self, X, schema)
         if self.as_published:
             return self._fit_as_published(X, y, schema, leaks)
         words, repeatable = self._random_words()
@@ -262,13 +261,12 @@ class PrivateForest(BaseEstimator):
         """Sum the votes of the leaves that each new row meets."""
         check_is_fitted(self)
         if self.as_published:
-            return self.published_.votes(raw_matrix(unnamed_as_array(X), self.schema_))
+            return self.published_.votes(raw_matrix(X, self.schema_))
         n_threads = effective_n_jobs(self.n_jobs)
-        X = unnamed_as_array(X)
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
         # A declared schema matches columns by name in any order; scikit-learn insists on the order of fit.
         if self.schema is None:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_columns(self, X)
         return self._sum_parts(cells, n_threads)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from dpforest.privacy import PrivacyLeakWarning
 from dpforest.schema import Classes, Range, Schema
-from dpforest.schema.columns import as_array
+from dpforest.schema.streams import stream_of
+from dpforest.schema.tables import as_array, column_names, is_rows
 
 _HOW_TO_DECLARE = """{name} needs to know what is public about the table before it may look at rows.
 Declare {missing}, for example:
@@ -58,16 +59,24 @@ def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str
     )
     if target is None:
         target = _derived_target(y, task, getattr(estimator, "_unlabelled_code", None))
-    schema = _derived_features(X) if bounds is None else _short_form(X, bounds, target)
+    schema = _derived_features(X) if bounds is None else _short_form(X, bounds, target, is_void=True)
     return Schema(schema.features, target), [f"{' and '.join(missing)} derived from the private rows"]
 
 
-def unnamed_as_array(X: Any) -> Any:
-    """Take a data frame whose columns have no text names by position, as scikit-learn does."""
-    columns = getattr(X, "columns", None)
-    if columns is None or all(isinstance(name, str) for name in columns):
-        return X
-    return np.asarray(X)
+def record_columns(estimator: Any, X: Any, schema: Schema) -> None:
+    """Set `n_features_in_` and `feature_names_in_`, as scikit-learn does, from public facts alone."""
+    names = column_names(X)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    estimator.n_features_in_ = schema.n_features
+
+
+def check_columns(estimator: Any, X: Any) -> None:
+    """Insist on the columns of `fit` in their order, as scikit-learn does, where X tells them."""
+    if not is_rows(X) and stream_of(X) is None:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
 
 
 def _given_schema(estimator: Any) -> Schema:
@@ -95,10 +104,20 @@ def _given_target(estimator: Any, task: str) -> Classes | Range | None:
     return None if estimator.target_bounds is None else Range(*estimator.target_bounds)
 
 
-def _short_form(X: Any, bounds: Any, target: Classes | Range) -> Schema:
-    names = list(X.columns) if hasattr(X, "columns") else None
-    n_features = len(names) if names is not None else np.shape(_matrix(X))[1]
-    schema = Schema.from_bounds(bounds, n_features=n_features, names=names)
+def _short_form(X: Any, bounds: Any, target: Classes | Range, is_void: bool = False) -> Schema:
+    names = column_names(X)
+    if names is not None:
+        schema = Schema.from_bounds(bounds, names=names)
+    elif is_rows(X) and not is_void:
+        # Only its rows, which are private, could tell how wide a list is; so the bounds have to.
+        if all(np.ndim(bound) == 0 for bound in bounds):
+            raise ValueError(
+                "X is a sequence of rows, which declares no number of features. Give bounds with one value "
+                "per feature, or a schema, or pass X as an array."
+            )
+        schema = Schema.from_bounds(bounds)
+    else:
+        schema = Schema.from_bounds(bounds, n_features=_matrix(X).shape[1])
     return Schema(schema.features, target)
 
 
@@ -115,7 +134,11 @@ def _how_to_declare(estimator: Any, task: str, missing: list[str]) -> str:
 
 def _matrix(X: Any) -> Any:
     """Return a table that is not a frame; scikit-learn's own check would print values in its errors."""
-    matrix = as_array(X, "X")
+    try:
+        # numpy would choose one type for all values of a list
+        matrix = as_array(np.array(X, dtype=object) if is_rows(X) else X, "X")
+    except ValueError:
+        raise ValueError("X must have rows of equal length.") from None
     if matrix.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {matrix.ndim}D array instead. Reshape your data: one row per record."
@@ -139,7 +162,7 @@ def _derived_target(y: Any, task: str, unlabelled_code: int | None) -> Classes |
 
 
 def _derived_features(X: Any) -> Schema:
-    if hasattr(X, "columns"):
+    if column_names(X) is not None:
         return Schema.from_public_frame(X)
     matrix = _matrix(X)
     if 0 in matrix.shape:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.schema import Classes, Feature, Nominal, Numeric, Range, Schema, SchemaError
-from dpforest.schema.columns import Column, read_table, read_vector
-from dpforest.schema.encoding import encode_columns
-from dpforest.schema.values import as_number
+from dpforest.schema.columns import Column
+from dpforest.schema.encoding import cells_of, numbers_of
+from dpforest.schema.tables import read_table, read_vector
 
 __all__ = ["Domain", "domain_of", "labelled_rows", "raw_matrix", "raw_target"]
 
@@ -134,7 +134,7 @@ def raw_matrix(X: Any, schema: Schema) -> FloatArray:
         if isinstance(feature, Numeric):
             values = _numbers(column)
         else:
-            values = encode_columns([column], [feature], np.dtype(np.uint32))[:, 0].astype(np.float64)
+            values = cells_of(column.read(0, len(column)), feature).astype(np.float64)
             if not isinstance(feature, Nominal):
                 values[values > high] = np.nan
         raw[:, j] = np.clip(np.where(np.isnan(values), (low + high) / 2, values), low, high)
@@ -195,6 +195,4 @@ def _range_of(feature: Feature) -> tuple[float, float]:
 
 
 def _numbers(column: Column) -> FloatArray:
-    if column.kind == "value":
-        return column.map(lambda value: math.nan if (x := as_number(value)) is None else x)
-    return np.asarray(column.numbers(0, len(column)), dtype=np.float64)
+    return numbers_of(column.read(0, len(column)))[0]

@@ -101,24 +101,37 @@ def _level(name: str, value: Any) -> Level:
         raise SchemaError(f"{name} lists a missing value. Leave it out: missing has a cell of its own.")
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, int) and not _fits_double(value):
+        raise SchemaError(f"{name} lists a number that is too large for a double. Declare it as text.")
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise SchemaError(f"{name} may hold text, finite numbers or booleans, got {value!r}.")
 
 
+def _fits_double(value: int) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
 def _distinct(name: str, levels: list[Level]) -> tuple[Level, ...]:
     seen: dict[object, Level] = {}
     for level in levels:
-        # The text finds "1" beside 1; the number finds 1 beside 1.0 and True beside 1.
-        for key in {
-            ("text", str(level)),
-            ("number", level) if not isinstance(level, str) else ("text", level),
-        }:
-            if key in seen:
+        # The text finds "1" beside 1; the double finds 1 beside 1.0 and True, and 2**53 beside 2**53 + 1.
+        number = None if isinstance(level, str) else float(level)
+        for key in {("text", str(level)), ("text", level) if number is None else ("number", number)}:
+            if key not in seen:
+                seen[key] = level
+                continue
+            first = seen[key]
+            if number is not None and not isinstance(first, str) and first != level:
                 raise SchemaError(
-                    f"{name} lists {level!r} twice (as {seen[key]!r} before). Remove one of them."
+                    f"{name} lists {first!r} and {level!r}, which are the same number as doubles, by which "
+                    "numbers are compared. Declare them as text."
                 )
-            seen[key] = level
+            raise SchemaError(f"{name} lists {level!r} twice (as {first!r} before). Remove one of them.")
     return tuple(levels)
 
 

@@ -1,26 +1,25 @@
-"""Fills the table of cells: which columns the kernel can read, row blocks, threads.
+"""Turns parts of columns into numbers and cells, each value by the law of `values`.
 
-`schema.encode_features` and `target.Classes.encode` call `encode_columns`, which calls the kernel for columns
-of numbers and `Column.map` with the feature's `cell_of` for all others. Both give the same cell for the same
-value.
+`Encoder` fills blocks of cells: numbers go through the compiled kernel, everything else value by value, once
+per distinct value where that is cheap. `door` feeds it, `target` uses `numbers_of` and `cells_of` for a
+single column.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.schema.columns import Column
+from dpforest.schema.columns import Coded, Numbers, Part
 from dpforest.schema.features import Feature, LevelFeature, Numeric
+from dpforest.schema.values import as_number
 
-__all__ = ["cell_type", "encode_columns"]
+__all__ = ["Encoder", "cell_type", "cells_of", "numbers_of"]
 
 # Rows are gathered into a buffer of this many numbers (256 KiB), which stays in the cache of one core.
 _BUFFER_CELLS = 32_768
-# Rows fetched from a frame at a time: few enough to copy, many enough to make the call worth while.
-_CHUNK_ROWS = 65_536
+_NUMBER_TYPES = frozenset({float, int, bool, type(None)})
 
 
 def cell_type(n_cells: int) -> "np.dtype[Any]":
@@ -32,6 +31,90 @@ def cell_type(n_cells: int) -> "np.dtype[Any]":
     (dtype('uint8'), dtype('uint16'), dtype('uint32'))
     """
     return np.dtype(np.uint8 if n_cells <= 256 else np.uint16 if n_cells <= 65_536 else np.uint32)
+
+
+def numbers_of(part: Part) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Read a part as numbers, as `as_number` reads each value.
+
+    Parameters
+    ----------
+    part : Part
+        Values.
+
+    Returns
+    -------
+    numbers : ndarray of float64
+        The numbers, NaN where missing or other.
+    other : ndarray of intp
+        Places of values that are neither missing nor numbers.
+
+    Examples
+    --------
+    >>> numbers_of(["2.5", None, "word"])
+    (array([2.5, nan, nan]), array([2]))
+    """
+    nowhere = np.empty(0, dtype=np.intp)
+    if isinstance(part, Numbers):
+        # A number too large for a double becomes infinite, silently: a warning would depend on a row.
+        with np.errstate(all="ignore"):
+            return part.values.astype(np.float64), nowhere
+    if isinstance(part, Coded):
+        numbers, other = numbers_of(part.values)
+        is_other = np.zeros(len(numbers) + 1, dtype=np.bool_)  # one more for the code -1
+        is_other[other] = True
+        return np.append(numbers, np.nan)[part.codes], np.flatnonzero(is_other[part.codes])
+    kinds = set(map(type, part))
+    try:
+        if kinds <= _NUMBER_TYPES:
+            return np.array(part, dtype=np.float64), nowhere
+        if kinds == {str}:
+            return np.fromiter(map(float, part), dtype=np.float64, count=len(part)), nowhere
+    except (ValueError, OverflowError):
+        pass  # a text that is no number, or a number beyond doubles
+    return _numbers_one_by_one(part)
+
+
+def _numbers_one_by_one(values: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    numbers = np.full(len(values), np.nan)
+    other = []
+    # Only text is remembered: 1, 1.0 and True are the same dictionary key but not the same value.
+    seen: dict[str, float | None] = {}
+    for place, value in enumerate(values):
+        if type(value) is str:
+            number = seen[value] if value in seen else seen.setdefault(value, as_number(value))
+        else:
+            number = as_number(value)
+        if number is None:
+            other.append(place)
+        else:
+            numbers[place] = number
+    return numbers, np.array(other, dtype=np.intp)
+
+
+def cells_of(part: Part, feature: Feature) -> NDArray[np.int64]:
+    """Return the cell of each value of a part, as `feature.cell_of` does; for levels, not for grids.
+
+    Examples
+    --------
+    >>> from dpforest.schema import Nominal
+    >>> cells_of(["a", None, "z"], Nominal(["b", "a"]))
+    array([1, 2, 3])
+    """
+    assert isinstance(feature, LevelFeature)
+    if isinstance(part, Numbers):
+        return feature.table.cells_of(numbers_of(part)[0], part.kind)
+    if isinstance(part, Coded):
+        cells = np.append(cells_of(part.values, feature), feature.missing_cell)
+        found: NDArray[np.int64] = cells[part.codes]
+        return found
+    seen: dict[str, int] = {}
+
+    def cell(value: object) -> int:
+        if type(value) is not str:
+            return feature.cell_of(value)
+        return seen[value] if value in seen else seen.setdefault(value, feature.cell_of(value))
+
+    return np.fromiter(map(cell, part), dtype=np.int64, count=len(part))
 
 
 class _Plan(NamedTuple):
@@ -47,61 +130,64 @@ class _Plan(NamedTuple):
     key_cells: NDArray[np.int64]
 
 
-def encode_columns(
-    columns: Sequence[Column],
-    features: Sequence[Feature],
-    dtype: "np.dtype[Any]",
-    matrix: NDArray[Any] | None = None,
-    n_threads: int = 1,
-) -> NDArray[Any]:
-    """Return the cells of a table.
+class Encoder:
+    """From blocks of columns to blocks of cells.
 
     Parameters
     ----------
-    columns : sequence of Column
-        The columns, at least one.
     features : sequence of Feature
         The feature of each column.
     dtype : dtype
         Type of the cells, from `cell_type`.
-    matrix : ndarray of shape (n, d), optional
-        All columns at once as a row-major array of floats, if there is one; saves the gathering.
-    n_threads : int, default=1
-        Threads that share the rows.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-        The cells, row-major.
     """
-    n_rows = len(columns[0])
-    cells = np.empty((n_rows, len(columns)), dtype=dtype)
-    by_kernel = [_kernel_reads(column, feature) for column, feature in zip(columns, features, strict=True)]
-    if any(by_kernel):
+
+    def __init__(self, features: Sequence[Feature], dtype: "np.dtype[Any]") -> None:
+        self._features = tuple(features)
+        self._dtype = dtype
+        self._plan = _plan(self._features)
+
+    def encode_matrix(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return the cells of a row-major array of native floats, one column per feature."""
         from dpforest.schema.kernels import cell_kernel
 
-        direct = matrix is not None and all(by_kernel)
-        value_type = matrix.dtype if direct and matrix is not None else np.dtype(np.float64)
-        kernel, plan = cell_kernel(value_type, dtype), _plan(features)
+        cells = np.empty(x.shape, dtype=self._dtype)
+        cell_kernel(x.dtype, self._dtype)(x, *self._plan, cells)
+        return cells
 
-        def fill(start: int, stop: int) -> None:
-            if direct and matrix is not None:
-                kernel(matrix[start:stop], *plan, cells[start:stop])
+    def encode(self, parts: Sequence[Part]) -> NDArray[Any]:
+        """Return the cells of one part per feature, all of the same length."""
+        cells = np.empty((len(parts[0]), len(parts)), dtype=self._dtype)
+        numbers: dict[int, NDArray[Any]] = {}
+        rest: dict[int, tuple[Any, Any]] = {}
+        for j, (part, feature) in enumerate(zip(parts, self._features, strict=True)):
+            if isinstance(part, Numbers) and (part.kind == "number" or isinstance(feature, Numeric)):
+                numbers[j] = part.values
+            elif isinstance(feature, Numeric):
+                numbers[j], other = numbers_of(part)
+                rest[j] = (other, feature.other_cell)
             else:
-                readable = {j: column for j, column in enumerate(columns) if by_kernel[j]}
-                _gather_and_fill(readable, kernel, plan, cells, start, stop)
+                rest[j] = (slice(None), cells_of(part, feature))
+        if numbers:
+            self._fill(numbers, cells)
+        for j, (rows, found) in rest.items():
+            cells[rows, j] = found
+        return cells
 
-        _share_rows(fill, n_rows, n_threads)
-    for j, (column, feature) in enumerate(zip(columns, features, strict=True)):
-        if not by_kernel[j]:
-            cells[:, j] = column.map(feature.cell_of)
-    return cells
+    def _fill(self, numbers: dict[int, NDArray[Any]], cells: NDArray[Any]) -> None:
+        """Gather rows from columns that may lie anywhere in memory, and run the kernel on them."""
+        from dpforest.schema.kernels import cell_kernel
 
-
-def _kernel_reads(column: Column, feature: Feature) -> bool:
-    if isinstance(feature, Numeric):
-        return column.kind != "value"
-    return column.kind == "number" and feature.table.doubles_are_exact
+        kernel = cell_kernel(np.dtype(np.float64), self._dtype)
+        n_rows, n_features = cells.shape
+        size = max(1, _BUFFER_CELLS // n_features)
+        # Features that are not numbers stay NaN here; their cells are overwritten afterwards.
+        buffer = np.full((min(size, n_rows), n_features), np.nan)
+        with np.errstate(all="ignore"):  # as in `numbers_of`
+            for first in range(0, n_rows, size):
+                block = buffer[: min(n_rows, first + size) - first]
+                for j, values in numbers.items():
+                    block[:, j] = values[first : first + size]
+                kernel(block, *self._plan, cells[first : first + size])
 
 
 def _plan(features: Sequence[Feature]) -> _Plan:
@@ -120,39 +206,3 @@ def _plan(features: Sequence[Feature]) -> _Plan:
         keys=np.concatenate([np.empty(0), *keys]),
         key_cells=np.concatenate([np.empty(0, dtype=np.int64), *key_cells]),
     )
-
-
-def _gather_and_fill(
-    columns: dict[int, Column],
-    kernel: Callable[..., None],
-    plan: _Plan,
-    cells: NDArray[Any],
-    start: int,
-    stop: int,
-) -> None:
-    """Gather blocks of rows from columns that may lie anywhere in memory, and run the kernel on each."""
-    n_features = cells.shape[1]
-    rows = max(1, _BUFFER_CELLS // n_features)
-    # Features the kernel cannot read stay NaN here; their cells are overwritten afterwards.
-    buffer = np.full((rows, n_features), np.nan)
-    # A number too large for a double becomes infinite, silently: a warning would depend on a row.
-    with np.errstate(all="ignore"):
-        for chunk in range(start, stop, _CHUNK_ROWS):
-            chunk_stop = min(stop, chunk + _CHUNK_ROWS)
-            parts = {j: column.numbers(chunk, chunk_stop) for j, column in columns.items()}
-            for first in range(chunk, chunk_stop, rows):
-                end = min(chunk_stop, first + rows)
-                block = buffer[: end - first]
-                for j, part in parts.items():
-                    block[:, j] = part[first - chunk : end - chunk]
-                kernel(block, *plan, cells[first:end])
-
-
-def _share_rows(fill: Callable[[int, int], None], n_rows: int, n_threads: int) -> None:
-    cuts = [n_rows * k // n_threads for k in range(n_threads + 1)]
-    if n_threads == 1:
-        fill(0, n_rows)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        # Listing the results raises what a thread raised.
-        list(pool.map(fill, cuts[:-1], cuts[1:]))

@@ -1,27 +1,27 @@
 """Finds a value in a public list of categories, levels or labels.
 
-A value matches a category when their texts are equal, or when both read as numbers and the numbers are equal.
-So the category "1" is found by the text "1", the integer 1 and the float 1.0 that an integer column becomes
-when one record lacks a value. Numbers are compared as numbers, text as text first and then as a number,
-booleans by their text ("True") first and then as 1 and 0.
+A value matches a category when their texts are equal, when both read as numbers and the numbers are equal as
+doubles, or when both read as the same moment or time of day. So the category "1" is found by the text "1",
+the integer 1 and the float 1.0 that an integer column becomes when one record lacks a value; the category
+"True" by the text "true", by True and by the 1.0 that a column of booleans becomes beside a number.
 
 `features` and `target` hold one `LevelTable` per declared list; `encoding` hands its sorted numbers to the
 kernel.
 """
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.schema.declaration import Level
-from dpforest.schema.values import as_text, exact_number, is_boolean, is_missing, is_real
+from dpforest.schema.values import Reading, read_text, read_value
 
 __all__ = ["LevelTable"]
 
-# Below this size whole numbers are exact in doubles, so comparing doubles is comparing the numbers
-# themselves.
-_EXACT = 2.0**53
+_Keys = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 class LevelTable:
@@ -42,34 +42,62 @@ class LevelTable:
     def __init__(self, levels: Sequence[Level]) -> None:
         self.n_known = len(levels)
         self._by_text = {str(level): cell for cell, level in enumerate(levels)}
-        self._by_number: dict[int | float, int] = {}
-        # "1" and "01" may both be declared: the number 1 then means the one that is written as Python writes
-        # it.
-        for plain in (True, False):
-            for text, cell in self._by_text.items():
-                number = exact_number(levels[cell])
-                if number is not None and plain == (text == str(number)):
-                    self._by_number.setdefault(number, cell)
-        self.doubles_are_exact = all(-_EXACT < number < _EXACT for number in self._by_number)
-        """Whether a column of numbers may be matched as doubles without confusing two numbers."""
-        order = sorted(self._by_number) if self.doubles_are_exact else []
-        self.numbers: NDArray[np.float64] = np.array(order, dtype=np.float64)
+        self._by_number: dict[tuple[str, float], int] = {}
+        readings = [read_text(level) if isinstance(level, str) else read_value(level) for level in levels]
+        # "1", "01" and "True" may all be declared: the number 1 then means the one that is written as Python
+        # writes it, else the first one that is a number, else the truth value.
+        order = sorted(range(len(levels)), key=lambda cell: _rank(levels[cell], readings[cell]))
+        for cell in order:
+            reading = readings[cell]
+            if reading.kind in ("number", "moment", "clock") and math.isfinite(reading.number):
+                self._by_number.setdefault((reading.kind, reading.number), cell)
+        self._keys = {kind: self._sorted(kind) for kind in ("number", "moment", "clock")}
+
+    def _sorted(self, kind: str) -> _Keys:
+        found = sorted((number, cell) for (of, number), cell in self._by_number.items() if of == kind)
+        numbers, cells = ([pair[side] for pair in found] for side in (0, 1))
+        return np.array(numbers, dtype=np.float64), np.array(cells, dtype=np.int64)
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
         """Sorted numbers among the levels, for binary search."""
-        self.number_cells: NDArray[np.int64] = np.array([self._by_number[n] for n in order], dtype=np.int64)
+        return self._keys["number"][0]
+
+    @property
+    def number_cells(self) -> NDArray[np.int64]:
         """Cell of each of `numbers`."""
+        return self._keys["number"][1]
 
     def cell_of(self, value: object) -> int:
         """Return the cell of one value of any type."""
-        if is_missing(value):
+        reading = read_value(value)
+        if reading.kind == "text":
+            cell = self._by_text.get(reading.text)
+            if cell is not None:
+                return cell
+            # A text such as "nan" is not missing unless the table says so; it is a text nobody declared.
+            reading = read_text(reading.text)
+        elif reading.kind == "missing":
             return self.n_known
-        if is_real(value):
-            return self._number_cell(value)
-        text = as_text(value)
-        cell = None if text is None else self._by_text.get(text)
-        if cell is None:
-            return self._number_cell(value if is_boolean(value) else text)
-        return cell
+        return self._by_number.get((reading.kind, reading.number), self.n_known + 1)
 
-    def _number_cell(self, value: object) -> int:
-        number = exact_number(value)
-        return self.n_known + 1 if number is None else self._by_number.get(number, self.n_known + 1)
+    def cells_of(self, numbers: NDArray[Any], kind: str) -> NDArray[np.int64]:
+        """Return the cells of an array of numbers, moments or times of day, NaN where missing."""
+        keys, cells = self._keys[kind]
+        numbers = numbers.astype(np.float64)
+        found = np.full(len(numbers), self.n_known + 1)
+        if len(keys):
+            place = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
+            found = np.where(keys[place] == numbers, cells[place], found)
+        return np.where(np.isnan(numbers), self.n_known, found)
+
+
+def _rank(level: Level, reading: Reading) -> int:
+    if not isinstance(level, str):
+        return 0
+    if reading.kind != "number" or not math.isfinite(reading.number):
+        return 0
+    plain = str(int(reading.number)) if reading.number.is_integer() else repr(reading.number)
+    if level == plain:
+        return 1
+    return 2 if level.strip()[:1] not in ("T", "t", "F", "f") else 3

@@ -12,10 +12,11 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 
-from dpforest.schema.columns import SeriesColumn, frame_of
 from dpforest.schema.declaration import whole_number
+from dpforest.schema.encoding import numbers_of
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import Feature, Nominal, Numeric
+from dpforest.schema.frames import series_of
 from dpforest.schema.target import Classes, Range, Target
 
 __all__ = ["Task", "declare_bounds", "read_public_frame"]
@@ -56,56 +57,66 @@ def read_public_frame(
     frame: Any, target: str | None, task: Task | None, bins: int
 ) -> tuple[dict[str, Feature], Target | None]:
     """Read domains off a public data frame; see `Schema.from_public_frame`."""
-    table = frame_of(frame)
-    if not isinstance(table, nw.DataFrame):
-        raise SchemaError(f"from_public_frame needs a data frame, got {type(frame).__name__}.")
+    table = _frame(frame)
     if task not in (None, "classification", "regression"):
         raise SchemaError(f"task must be 'classification', 'regression' or None, got {task!r}.")
     if target is not None and target not in table.columns:
         raise SchemaError(f"the frame has no column {target!r} for the target.")
     features = {
-        str(name): _public_feature(name, SeriesColumn(table.get_column(name)), bins)
+        str(name): _public_feature(name, table.get_column(name), bins)
         for name in table.columns
         if name != target
     }
     if target is None:
         return features, None
-    return features, _public_target(target, SeriesColumn(table.get_column(target)), task)
+    return features, _public_target(target, table.get_column(target), task)
 
 
-def _public_feature(name: str, column: SeriesColumn, bins: int) -> Feature:
+def _frame(frame: Any) -> nw.DataFrame[Any]:
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(frame, arrow.RecordBatch):
+        frame = arrow.Table.from_batches([frame])
     try:
-        if column.kind in ("number", "time"):
-            low, high = _bounds(column)
+        table = nw.from_native(frame, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise SchemaError("The table has several columns of the same name. Rename or drop them.") from None
+    if not isinstance(table, nw.DataFrame):
+        raise SchemaError(f"from_public_frame needs a data frame, got {type(frame).__name__}.")
+    return table
+
+
+def _public_feature(name: str, series: nw.Series[Any], bins: int) -> Feature:
+    try:
+        if series.dtype.is_numeric() or series.dtype.is_temporal():
+            low, high = _bounds(series)
             if low == high:  # a constant column still needs a grid
                 high = low + max(1.0, math.ceil(abs(low) / 1000))
-            return Numeric(low, high, integer=column.series.dtype.is_integer(), bins=bins)
-        return Nominal(_levels(column))
+            return Numeric(low, high, integer=series.dtype.is_integer(), bins=bins)
+        return Nominal(_levels(series))
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error} Declare this column by hand.") from None
 
 
-def _public_target(name: str, column: SeriesColumn, task: Task | None) -> Target:
-    regression = task == "regression" or (task is None and column.series.dtype.is_float())
+def _public_target(name: str, series: nw.Series[Any], task: Task | None) -> Target:
+    regression = task == "regression" or (task is None and series.dtype.is_float())
     try:
-        return Range(*_bounds(column)) if regression else Classes(_levels(column))
+        return Range(*_bounds(series)) if regression else Classes(_levels(series))
     except SchemaError as error:
         raise SchemaError(f"target {name!r}: {error} Declare the target by hand.") from None
 
 
-def _bounds(column: SeriesColumn) -> tuple[float, float]:
-    if column.kind == "value":
-        raise SchemaError("its type has no numbers.")
-    numbers = column.numbers(0, len(column)).astype(np.float64)
+def _bounds(series: nw.Series[Any]) -> tuple[float, float]:
+    column = series_of(series)
+    assert column is not None
+    numbers, _ = numbers_of(column.read(0, len(column)))
     numbers = numbers[np.isfinite(numbers)]
     if numbers.size == 0:
         raise SchemaError("it holds no finite number.")
     return float(numbers.min()), float(numbers.max())
 
 
-def _levels(column: SeriesColumn) -> list[Any]:
-    series = column.series
-    if column.kind == "boolean":
+def _levels(series: nw.Series[Any]) -> list[Any]:
+    if series.dtype == nw.Boolean:
         return [False, True]
     # pandas declares the categories of a column with the column; polars does so for an Enum only.
     declared = getattr(getattr(series.to_native(), "cat", None), "categories", None)
@@ -113,6 +124,6 @@ def _levels(column: SeriesColumn) -> list[Any]:
         return list(declared)
     if isinstance(series.dtype, nw.Enum):
         return list(series.dtype.categories)
-    if series.dtype in (nw.String, nw.Categorical) or column.kind == "number":
+    if series.dtype in (nw.String, nw.Categorical) or series.dtype.is_numeric():
         return sorted(series.drop_nulls().unique().to_list())
     raise SchemaError(f"its type {series.dtype} cannot be read as categories.")

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.schema.columns import read_table
-from dpforest.schema.combinations import Combination, append_combinations, check_combinations
+from dpforest.schema.combinations import Combination, check_combinations
 from dpforest.schema.declaration import whole_number
 from dpforest.schema.documents import DEFAULT_TARGET, parse_document, read_json, write_document
-from dpforest.schema.encoding import cell_type, encode_columns
+from dpforest.schema.door import read_cells
+from dpforest.schema.encoding import cell_type
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import DEFAULT_BINS, Feature, Nominal, Numeric, Ordinal
 from dpforest.schema.public_data import Task, declare_bounds, read_public_frame
@@ -209,12 +209,8 @@ class Schema:
                [7, 8]], dtype=uint8)
         """
         n_threads = whole_number("n_threads", n_threads, 1, 1024)
-        table = read_table(X, self.names, owner)
-        features = tuple(self.features.values())
-        cells = encode_columns(table.columns, features, self.cell_type, table.matrix, n_threads)
-        if not self.combinations:
-            return cells
-        return append_combinations(cells, dict(self.features), self.combinations, self.cell_type)
+        no_rows = np.empty((0, self.n_columns), dtype=self.cell_type)
+        return np.concatenate([no_rows, *read_cells(X, self, n_threads=n_threads, owner=owner)])
 
     def encode_target(self, y: Any) -> NDArray[np.int32]:
         """Map targets to class codes or fixed-point levels, -1 where they are missing or undeclared.

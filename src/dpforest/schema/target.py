@@ -6,7 +6,6 @@ Nothing is raised or warned about a label, since that would tell that the label 
 `schema` holds at most one target.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpforest.schema.columns import read_vector
+from dpforest.schema.columns import Part
 from dpforest.schema.declaration import (
     MAX_SIZE,
     Declaration,
@@ -27,10 +26,10 @@ from dpforest.schema.declaration import (
     short_list,
     whole_number,
 )
-from dpforest.schema.encoding import encode_columns
+from dpforest.schema.encoding import cells_of, numbers_of
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import Nominal
-from dpforest.schema.values import as_number
+from dpforest.schema.tables import read_vector
 
 __all__ = ["DEFAULT_LEVELS", "Classes", "Range", "Target"]
 
@@ -96,8 +95,13 @@ class Classes(Declaration):
         ndarray of int32
             Codes from -1 to `n_classes - 1`.
         """
-        cells = encode_columns([read_vector(y)], [self._matcher], np.dtype(np.uint32))[:, 0]
-        return np.where(cells < self.n_classes, cells.astype(np.int32), np.int32(-1))
+        column = read_vector(y)
+        return self.encode_part(column.read(0, len(column)))
+
+    def encode_part(self, part: Part) -> NDArray[np.int32]:
+        """Return the codes of some rows of a column; see `encode`."""
+        cells = cells_of(part, self._matcher)
+        return np.where(cells < self.n_classes, cells, -1).astype(np.int32)
 
 
 def _family(label: Level) -> str:
@@ -158,18 +162,13 @@ class Range(Declaration):
             Levels from 0 to `levels`, and -1.
         """
         column = read_vector(y)
-        if column.kind == "value":
-            numbers = column.map(lambda value: math.nan if (x := as_number(value)) is None else x)
-        else:
-            numbers = column.numbers(0, len(column))
-        return self._levels_of(numbers)
+        return self.encode_part(column.read(0, len(column)))
 
-    def _levels_of(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
-        # A number too large for a double becomes infinite, silently: a warning would depend on a row.
-        with np.errstate(all="ignore"):
-            # Doubles first, whatever the caller's width: in single precision the two bounds of a narrow range
-            # far from zero are wider apart than they are, and a level could leave the range.
-            doubles = np.asarray(numbers, dtype=np.float64)
+    def encode_part(self, part: Part) -> NDArray[np.int32]:
+        """Return the levels of some rows of a column; see `encode`."""
+        # Doubles first, whatever the caller's width: in single precision the two bounds of a narrow range far
+        # from zero are wider apart than they are, and a level could leave the range.
+        doubles, _ = numbers_of(part)
         missing = np.isnan(doubles)
         # Clipping comes before the difference, since that of two far-off doubles may overflow, and once more
         # at the end, as integers: noise is sized for levels from 0 to `levels`, whatever rounding did.

@@ -1,0 +1,114 @@
+"""Columns of Arrow: tables, batches, datasets, Parquet and Feather files, and what pandas keeps in Arrow.
+
+Fixed-width types are read as their integers, so that a date far away or a nanosecond is as good as any other;
+text is read as bytes, so that one that is not UTF-8 is other for its own row alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.schema.columns import Coded, Numbers, Part, items
+from dpforest.schema.times import seconds_of_ticks
+from dpforest.schema.values import UNREADABLE
+
+__all__ = ["ArrowColumn"]
+
+_DATE_UNITS = {"date32[day]": "D", "date64[ms]": "ms"}
+
+
+@dataclass(frozen=True)
+class ArrowColumn:
+    """A column of Arrow data.
+
+    Parameters
+    ----------
+    values : pyarrow.Array or pyarrow.ChunkedArray
+        The column.
+    """
+
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def read(self, start: int, stop: int) -> Part:
+        """Return some rows."""
+        part = self.values.slice(start, stop - start)
+        return _read(_in_one_piece(part))
+
+
+def _in_one_piece(values: Any) -> Any:
+    arrow = import_module("pyarrow")
+    if isinstance(values, arrow.ChunkedArray):
+        if values.num_chunks == 1:
+            return values.chunk(0)
+        if _is_bytes(values.type):
+            values = values.cast(arrow.large_binary())  # the pieces together may exceed 32-bit offsets
+        return values.combine_chunks()
+    return values
+
+
+def _read(values: Any) -> Part:
+    types = import_module("pyarrow.types")
+    kind = values.type
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return Numbers(_with_gaps(values, _filled(values)))
+    if str(kind) in _DATE_UNITS:
+        return Numbers(_seconds(values, _DATE_UNITS[str(kind)]), "moment")
+    if types.is_timestamp(kind):
+        return Numbers(_seconds(values, kind.unit), "moment")
+    if types.is_time(kind):
+        return Numbers(_seconds(values, kind.unit), "clock")
+    if types.is_duration(kind):
+        return Numbers(_seconds(values, kind.unit))
+    if _is_bytes(kind):
+        return _read_bytes(values)
+    if types.is_dictionary(kind):
+        if len(values.dictionary) > len(values):
+            return _read(values.dictionary_decode())
+        codes = np.asarray(values.indices.cast("int64").fill_null(-1))
+        return Coded(codes, _read(values.dictionary))
+    if types.is_run_end_encoded(kind):
+        return _read(import_module("pyarrow.compute").run_end_decode(values))
+    if types.is_nested(kind):
+        return [UNREADABLE if valid else None for valid in np.asarray(values.is_valid()).tolist()]
+    return items(len(values), lambda place: values[place].as_py(), values.to_pylist)
+
+
+def _is_bytes(kind: Any) -> bool:
+    types = import_module("pyarrow.types")
+    tests = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(getattr(types, f"is_{test}")(kind) for test in (*tests, "fixed_size_binary"))
+
+
+def _read_bytes(values: Any) -> Part:
+    arrow, types = import_module("pyarrow"), import_module("pyarrow.types")
+    if types.is_string_view(values.type):  # text to bytes is never checked, but views go by steps
+        values = values.cast(arrow.binary_view())
+    distinct = values.cast(arrow.large_binary()).dictionary_encode()
+    codes = np.asarray(distinct.indices.cast("int64").fill_null(-1))
+    return Coded(codes, distinct.dictionary.to_pylist())
+
+
+def _filled(values: Any) -> NDArray[Any]:
+    zero = False if str(values.type) == "bool" else 0
+    return values.fill_null(zero).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _seconds(values: Any, unit: str) -> NDArray[np.float64]:
+    arrow = import_module("pyarrow")
+    ticks = values.view(arrow.int32() if values.type.bit_width == 32 else arrow.int64())
+    return _with_gaps(values, seconds_of_ticks(_filled(ticks).astype(np.int64), unit))
+
+
+def _with_gaps(values: Any, numbers: NDArray[Any]) -> NDArray[Any]:
+    if values.null_count == 0:
+        return numbers
+    present = np.asarray(values.is_valid())
+    return np.where(present, numbers.astype(np.float64), np.nan)

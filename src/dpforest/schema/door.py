@@ -1,0 +1,149 @@
+"""The one door through which rows come in: any table, block by block, as cells and target codes.
+
+`read_blocks` is the whole way from what a user hands over to what is counted. Every source becomes columns by
+name (`tables`, `files`), every value becomes its cell by a rule that depends on that value and the schema
+alone (`values`). What cannot be decided row by row, such as a missing column, is refused before the first
+block; what a value cannot be is 'missing' or 'other' for its own row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.schema.columns import Column, Part
+from dpforest.schema.combinations import append_combinations
+from dpforest.schema.encoding import Encoder
+from dpforest.schema.streams import StreamColumn, stream_of
+from dpforest.schema.tables import Table, match_names, read_table, read_vector
+
+if TYPE_CHECKING:
+    from dpforest.schema.schema import Schema
+
+__all__ = ["BLOCK_ROWS", "read_blocks", "read_cells"]
+
+BLOCK_ROWS = 65_536
+"""Most rows of a block: few enough to copy, many enough to make the call worth while."""
+
+
+_UNEQUAL = "Found input variables with inconsistent numbers of samples: X and y differ."
+
+
+def read_blocks(
+    X: Any, y: Any, schema: Schema, *, n_threads: int = 1, owner: str = "the schema"
+) -> Iterator[tuple[NDArray[Any], NDArray[np.int32]]]:
+    """Yield the cells and target codes of a table, block by block.
+
+    Parameters
+    ----------
+    X : data frame, ndarray, sequence of rows or stream
+        The features.
+    y : array-like, series or column of the same stream
+        The target.
+    schema : Schema
+        What is public about both.
+    n_threads : int, default=1
+        Threads that share the blocks.
+    owner : str, default="the schema"
+        Who asks, for error messages about the shape.
+
+    Yields
+    ------
+    cells : ndarray of shape (rows, n_columns)
+        See `Schema.encode_features`.
+    target : ndarray of int32, shape (rows,)
+        See `Schema.encode_target`.
+
+    Examples
+    --------
+    >>> from dpforest.schema import Schema
+    >>> schema = Schema.from_bounds((0, 1), n_features=1, classes=["no", "yes"], bins=4)
+    >>> list(read_blocks([[0.9], [None]], ["yes", "?"], schema))
+    [(array([[3], [4]], dtype=uint8), array([ 1, -1], dtype=int32))]
+    """
+    assert schema.target is not None
+    for table, target in _pieces(X, y, schema, owner):
+        if len(table) != len(target):
+            raise ValueError(_UNEQUAL)
+        start = 0
+        for cells in _encoded(table, schema, n_threads):
+            stop = start + len(cells)
+            yield cells, schema.target.encode_part(target.read(start, stop))
+            start = stop
+
+
+def read_cells(
+    X: Any, schema: Schema, *, n_threads: int = 1, owner: str = "the schema"
+) -> Iterator[NDArray[Any]]:
+    """Yield the cells of a table without a target, block by block; see `read_blocks`."""
+    stream = stream_of(X)
+    if stream is None:
+        yield from _encoded(read_table(X, schema.names, owner), schema, n_threads)
+        return
+    match_names(stream.names, schema.names)
+    for columns in stream.read(schema.names):
+        yield from _encoded(Table(columns), schema, n_threads)
+
+
+def _pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Table, Column]]:
+    stream = stream_of(X)
+    if stream is None:
+        yield read_table(X, schema.names, owner, check_rows=False), read_vector(y)
+        return
+    match_names(stream.names, schema.names)
+    if isinstance(y, StreamColumn):
+        if y.source is not stream.source:
+            raise TypeError("y is a column of another file than X. Take both from one.")
+        for *columns, target in stream.read([*schema.names, y.name]):
+            yield Table(columns), target
+        return
+    whole, place = read_vector(y), 0
+    for columns in stream.read(schema.names):
+        table = Table(columns)
+        yield table, _Piece(whole, place, min(place + len(table), len(whole)))
+        place += len(table)
+    if place != len(whole):
+        raise ValueError(_UNEQUAL)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some rows of a column."""
+
+    column: Column
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def read(self, start: int, stop: int) -> Part:
+        return self.column.read(self.start + start, self.start + stop)
+
+
+def _encoded(table: Table, schema: Schema, n_threads: int) -> Iterator[NDArray[Any]]:
+    features = dict(schema.features)
+    encoder = Encoder(tuple(features.values()), schema.cell_type)
+
+    def encode(start: int) -> NDArray[Any]:
+        stop = min(start + BLOCK_ROWS, len(table))
+        if table.matrix is not None:
+            cells = encoder.encode_matrix(table.matrix[start:stop])
+        else:
+            cells = encoder.encode([column.read(start, stop) for column in table.columns])
+        if not schema.combinations:
+            return cells
+        return append_combinations(cells, features, schema.combinations, schema.cell_type)
+
+    starts = range(0, len(table), BLOCK_ROWS)
+    if n_threads == 1 or len(starts) < 2:
+        yield from map(encode, starts)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        for first in range(0, len(starts), n_threads):  # no more blocks in memory than threads
+            yield from pool.map(encode, starts[first : first + n_threads])
