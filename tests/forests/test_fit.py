@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, DiPriMeForestRegressor, PrivateForestClassifier
-from dpforest.privacy import BudgetAccountant, BudgetExceededError, NeighboringRelation, PrivacyLeakWarning
+from dpforest.privacy import BudgetAccountant, NeighboringRelation, PrivacyError, PrivacyLeakWarning
 from dpforest.schema import Classes, Schema
 from tests.forests.conftest import FEATURES, MODELS, fit, is_classifier, training_target
 
@@ -86,7 +86,7 @@ def test_without_noise_nothing_is_promised(model, patients):
     y = label if is_classifier(model) else target
     assert model.score(X, y) > (0.65 if is_classifier(model) else 0.3)
     accountant = BudgetAccountant(epsilon=10.0)
-    with pytest.raises(BudgetExceededError, match="without a privacy guarantee"):
+    with pytest.raises(PrivacyError, match="without a privacy guarantee"):
         fit(model, patients, accountant=accountant, random_state=None)
     assert len(accountant) == 0
 

@@ -22,6 +22,7 @@ from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import choice, parameters
+from dpforest.forests.release import PrivateRelease
 from dpforest.mechanisms import RandomWords
 from dpforest.published import Domain, PublishedForest, local_sensitivity_forest
 from dpforest.schema import Schema
@@ -110,18 +111,21 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
             threshold=np.concatenate([tree.threshold for tree in grown]),
         )
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self.pruning:
-            statistics = prune_by_gini(statistics, reachable_leaves(self.trees_), self._leaf_noises()[0])
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        statistics = release.statistics
+        if release.settings["pruning"]:
+            statistics = prune_by_gini(statistics, reachable_leaves(release.trees), release.leaf_noises[0])
         shares = class_shares(statistics)
         return np.asarray(majority_votes(shares) * shares.max(axis=-1, keepdims=True))
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return local_sensitivity_forest(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,

@@ -18,6 +18,7 @@ from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, whole
+from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
@@ -118,9 +119,10 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
         noise_sd = 0.0 if math.isinf(self.epsilon) else curator.noise_sd
         return np.asarray(counts.sum(axis=-1) > 2 * counts.shape[-1] * noise_sd)
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self.pruning:
-            statistics = prune_by_errors(statistics, reachable_leaves(self.trees_))
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        statistics = release.statistics
+        if release.settings["pruning"]:
+            statistics = prune_by_errors(statistics, reachable_leaves(release.trees))
         return class_shares(statistics)
 
 

@@ -112,7 +112,9 @@ class JPWForestClassifier(PrivateForestClassifierBase):
         depth = binary_depth(schema, drawn_features, self.n_estimators)
         return grow_multiway(curator, self.n_estimators, depth, drawn_features)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         depth = self.max_depth
         if depth is None:
             depth = jpw_depth(domain.n_categories, int((y >= 0).sum()))
@@ -120,7 +122,7 @@ class JPWForestClassifier(PrivateForestClassifierBase):
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=depth,

@@ -12,6 +12,7 @@ from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters
+from dpforest.forests.release import PrivateRelease
 from dpforest.published import Domain, PublishedForest, maximal_vote_forest
 from dpforest.structure import FlatTrees
 from dpforest.trees import class_shares, grow_greedy, majority_votes
@@ -67,15 +68,17 @@ class MaxTreeClassifier(GreedyForest, PrivateForestClassifierBase):
         depth = self._depth(curator)
         return grow_greedy(curator, "splits", self.n_estimators, depth, Utility.MAX_OPERATOR)
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        return majority_votes(class_shares(statistics))
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        return majority_votes(class_shares(release.statistics))
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return maximal_vote_forest(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,

@@ -27,6 +27,7 @@ from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForestClassifierBase, PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters, whole
+from dpforest.forests.release import PrivateRelease
 from dpforest.mechanisms import RandomWords
 from dpforest.published import Domain, PublishedForest, bootstrap_forest
 from dpforest.schema import Schema
@@ -61,12 +62,14 @@ class _PatilSingh(GreedyForest):
         depth = self._depth(curator)
         return grow_greedy(curator, "splits", self.n_estimators, depth, self._score(), self.max_features)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return bootstrap_forest(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
@@ -125,8 +128,8 @@ class PatilSinghForestClassifier(_PatilSingh, PrivateForestClassifierBase):
     def _score(self) -> Utility:
         return CRITERIA[self.criterion]
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        return majority_votes(class_shares(statistics))
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        return majority_votes(class_shares(release.statistics))
 
 
 @parameters

@@ -97,12 +97,14 @@ class RanaForestClassifier(GreedyForest, PrivateForestClassifierBase):
         depth, score = self._depth(curator), CRITERIA[self.criterion]
         return grow_greedy(curator, "splits", self.n_estimators, depth, score, self.max_features)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return relaxed_forest(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,

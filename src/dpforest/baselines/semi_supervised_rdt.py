@@ -137,12 +137,14 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
         labels = self.min_labels * math.sqrt(self.n_estimators) / self.epsilon
         return max(2.0, labels * len(is_labelled) / max(int(is_labelled.sum()), 1))
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return semi_supervised_random_trees(
             X[y >= 0],
             y[y >= 0],
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             unlabelled=X[y < 0],
             least_rows=self._least_rows(y >= 0),

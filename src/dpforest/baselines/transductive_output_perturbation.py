@@ -28,6 +28,7 @@ from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
+from dpforest.forests.release import Trained
 from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.published import Domain, PublishedForest, output_perturbation
 from dpforest.schema import Schema
@@ -101,6 +102,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     regularization: float = REGULARIZATION
 
     _published: ClassVar[str] = "output_perturbation"
+    _is_transductive: ClassVar[bool] = True
     _unlabelled_code: ClassVar[int] = -1
     _rules: ClassVar = {
         **PrivateForest._rules,
@@ -115,10 +117,8 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     def _pools(self) -> list[Pool]:
         return [Pool("weights", Fraction(1), "noisy weights, from which the scores of every leaf follow")]
 
-    def _grow(self, curator: Curator) -> FlatTrees:
-        return ladders(curator.schema, self.max_depth, curator.subsets.left_sets)
-
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
+    def _train(self, curator: Curator) -> Trained:
+        trees = ladders(curator.schema, self.max_depth, curator.subsets.left_sets)
         cells, is_labelled = curator.public_cells()
         terms = Terms.of(trees, cells, curator.schema)
         rows = terms.rows(find_leaves(trees, cells))
@@ -128,30 +128,29 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
         weights = curator.label_sums("weights", matrix, purpose="leaf scores by noisy weights")
         scores = terms.leaf_scores(weights)
         unlabelled = sum_leaf_values(trees, scores.astype(np.float64), cells[~is_labelled])
-        self.transduction_ = np.asarray(curator.schema.classes.labels)[unlabelled.argmax(axis=1)]
-        return scores
+        labels = np.asarray(curator.schema.classes.labels)[unlabelled.argmax(axis=1)]
+        return Trained(trees, scores, transduction=labels)
 
-    def _publish(self, X: FloatArray, y: NDArray[Any], domain: Domain) -> PublishedForest:
-        predictor = output_perturbation(
+    def _publish(
+        self, X: FloatArray, y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
+        return output_perturbation(
             X[y >= 0],
             y[y >= 0],
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             unlabelled=X[y < 0],
             neighbours=partial(mutual_neighbours, n_neighbors=self.n_neighbors),
             n_neighbors=self.n_neighbors,
             regularization=self.regularization,
         )
-        predicted = predictor.votes(X[y < 0]).argmax(axis=1)
-        self.transduction_ = np.asarray(self.schema_.classes.labels)[predicted]
-        return predictor
 
     @property
     def feature_importances_(self) -> FloatArray:
         """How far the score of each feature reaches between its values, from released weights: free."""
         check_is_fitted(self)
-        if self.as_published:
+        if self._is_published:
             raise AttributeError("feature_importances_ needs released leaf scores, which this model has not.")
         reach = np.ptp(self.leaf_votes_[:-1], axis=1).sum(axis=1)
         shares: FloatArray = reach / reach.sum() if reach.any() else reach

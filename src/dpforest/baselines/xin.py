@@ -12,6 +12,7 @@ from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters
+from dpforest.forests.release import PrivateRelease
 from dpforest.published import Domain, PublishedForest, greedy_smooth_forest
 from dpforest.structure import FlatTrees
 from dpforest.trees import grow_greedy, label_votes
@@ -71,15 +72,17 @@ class XinForestClassifier(GreedyForest, PrivateForestClassifierBase):
     def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
         return curator.leaf_labels("leaves", trees)
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        return label_votes(statistics, len(self.schema_.classes.labels))
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        return label_votes(release.statistics, release.schema.classes.n_classes)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return greedy_smooth_forest(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,

@@ -10,31 +10,39 @@ import math
 import os
 import sys
 import warnings
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator, PrivateTable
-from dpforest.forests.declare import check_columns, declare, record_columns
+from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
 from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
+from dpforest.forests.release import (
+    PrivateRelease,
+    PublishedRelease,
+    Release,
+    Releasing,
+    Settings,
+    Trained,
+    kept_parameters,
+    promise,
+)
 from dpforest.mechanisms import RandomWords
 from dpforest.modelfile import ModelFileError
 from dpforest.privacy import (
     BudgetAccountant,
-    BudgetExceededError,
     BudgetPlan,
     Charge,
     Event,
-    Ledger,
     NeighboringRelation,
     Pool,
-    PrivacyGuarantee,
+    PrivacyError,
     PrivacyLeakWarning,
 )
 from dpforest.published import (
@@ -47,12 +55,12 @@ from dpforest.published import (
     reasons,
 )
 from dpforest.schema import Schema
-from dpforest.structure import Additive, FlatTrees
+from dpforest.structure import FlatTrees
 from dpforest.trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 
 
 @parameters
-class PrivateForest(BaseEstimator):
+class PrivateForest(Releasing):
     """What all private forests share; see the estimators for parameters.
 
     Attributes
@@ -73,6 +81,8 @@ class PrivateForest(BaseEstimator):
         What each leaf adds to a prediction.
     additive_ : Additive or None
         Released scores that are summed over features, if the model has such a part.
+    settings_ : Settings
+        Parameters as they were at the fit; what the model does follows from these.
     n_features_in_, feature_names_in_ : int, ndarray
         As in scikit-learn.
     """
@@ -81,6 +91,7 @@ class PrivateForest(BaseEstimator):
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
     _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
+    _is_transductive: ClassVar[bool] = False  # whether unlabelled rows get labels, as `transduction_`
 
     n_estimators: Any = field(default=10, kw_only=False)
     epsilon: float = 1.0
@@ -107,11 +118,10 @@ class PrivateForest(BaseEstimator):
         """Add public functions of the features as further columns; by default none."""
         return schema
 
-    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[Any]]:
+    def _train(self, curator: Curator) -> Trained:
         """Ask everything that the model needs: first splits, then leaves."""
-        self.additive_: Additive | None = None
         trees = self._grow(curator)
-        return trees, self._fill(curator, trees)
+        return Trained(trees, self._fill(curator, trees))
 
     def _grow(self, curator: Curator) -> FlatTrees:
         """Choose the splits, with or without asking the curator."""
@@ -121,11 +131,9 @@ class PrivateForest(BaseEstimator):
         """Ask the curator for leaf statistics."""
         raise NotImplementedError
 
-    def _votes(self, statistics: NDArray[Any]) -> NDArray[np.float64]:
-        """Turn leaf statistics into what each leaf adds to a prediction; by default the statistics."""
-        return statistics.astype(np.float64)
-
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         """Run the paper's own form, which is not private."""
         raise NotImplementedError
 
@@ -159,98 +167,96 @@ class PrivateForest(BaseEstimator):
         -------
         self
         """
-        plan = self.privacy_plan()
-        schema, leaks = declare(self, X, y, self._task)
-        record_columns(self, X, schema)
+        self._forget()
+        return self._keep(self._unfitted_copy()._trained_on(X, y))
+
+    def _trained_on(self, X: Any, y: Any) -> Release:
+        """Take the rows all the way; called on a copy, so that nothing can be left behind on the way."""
+        plan, voids = self.privacy_plan(), self._voids()
+        payer = self._payer(voids)
+        schema, settings = declare(self, X, y, self._task), self._settings()
+        columns, guarantee = columns_of(X, schema), promise(plan, settings, voids)
         if self.as_published:
-            return self._fit_as_published(X, y, schema, leaks)
-        words, repeatable = self._random_words()
+            public = Release(schema, settings, guarantee, columns)
+            return self._published_release(X, y, public)
+        words = self._random_words(settings.seed)
         schema = self._columns(schema, words)
         table = PrivateTable(X, y, schema, effective_n_jobs(self.n_jobs))
         del X, y
-        with self._spend(plan) as charge, self._open(table, plan, words) as curator:
+        with self._spend(payer, plan) as charge, self._open(table, plan, words) as curator:
             charge.follow(curator.ledger)
-            trees, leaves = self._train(curator)
-        self._release(schema, trees, leaves, curator.ledger, leaks + repeatable + self._given_up())
-        return self
+            trained = self._train(curator)
+        return PrivateRelease(schema, settings, guarantee, columns, trained, curator.ledger)
 
     def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
         show = self._show_progress if self.verbose else None
         return Curator(table, plan, words, show, noiseless=math.isinf(self.epsilon), **options)
 
-    def _spend(self, plan: BudgetPlan) -> Charge:
-        """Charge the whole plan to the accountant: on disk before the first look, settled after the last."""
+    def _payer(self, voids: list[str]) -> BudgetAccountant | None:
+        """Return who is charged for the fit; nobody pays for a promise that is not given."""
         accountant = self.accountant or BudgetAccountant.current()
-        if accountant is None:
-            return Charge()
-        if self._given_up():
-            raise BudgetExceededError("A fit without a privacy guarantee cannot be paid for; give epsilon.")
-        return accountant.reserve(plan, label=type(self).__name__)
+        if accountant is not None and voids:
+            raise PrivacyError(
+                f"{type(self).__name__}: a fit without a privacy guarantee cannot be charged to an "
+                f"accountant ({'; '.join(voids)}). Nothing was read and nothing was charged: remove the "
+                "cause, or fit without an accountant."
+            )
+        return accountant
 
-    def _given_up(self) -> list[str]:
+    def _spend(self, payer: BudgetAccountant | None, plan: BudgetPlan) -> Charge:
+        """Charge the whole plan: on disk before the first look, settled after the last."""
+        return Charge() if payer is None else payer.reserve(plan, label=type(self).__name__)
+
+    def _voids(self) -> list[str]:
         """Reasons in the parameters why nothing is promised."""
-        found = ["epsilon=inf: trained without noise, not private"] if math.isinf(self.epsilon) else []
-        return [*found, "as published: not private"] if self.as_published else found
+        found = []
+        derived = undeclared(self, self._task)
+        if derived and self.on_leak == "warn":
+            found.append(f"{' and '.join(derived)} derived from the private rows")
+        if self.random_state is not None:
+            found.append("random_state makes the noise predictable: testing only")
+        if math.isinf(self.epsilon):
+            found.append("epsilon=inf: trained without noise, not private")
+        if self.as_published:
+            broken = "; ".join(promise.what for promise in BROKEN_PROMISES[self._published])
+            found.append(f"as published: {broken}")
+        return found
 
-    def _release(
-        self, schema: Schema, trees: FlatTrees, leaves: NDArray[Any], ledger: Ledger, voids: list[str]
-    ) -> None:
-        """Set the fitted attributes: released values and public facts only."""
-        self._describe(schema)
-        self.trees_, self.leaf_statistics_, self.ledger_ = trees, leaves, ledger
-        self.leaf_votes_ = self._votes(leaves)
-        self.noise_scales_ = {event.purpose: dict(event.parameters) for event in ledger}
-        self.guarantee_ = self._promise(ledger.plan, voids)
+    def _settings(self) -> Settings:
+        """Note how the model is being made."""
+        seed = None
+        if self.random_state is not None:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        declared = not undeclared(self, self._task)
+        return Settings(kept_parameters(self, self._rules), declared, seed)
 
-    def _describe(self, schema: Schema) -> None:
-        """Set the fitted attributes that are public."""
-        self.schema_ = schema
-
-    def _leaf_noises(self) -> list[float]:
-        """Return the standard deviation of the noise of each tree's leaves; 0 if there was none."""
-        of_leaves = [event for event in self.ledger_ if event.purpose.startswith("leaf ")]
-        return [0.0 if math.isinf(self.epsilon) else float(str(e.parameters["noise_sd"])) for e in of_leaves]
-
-    def _promise(self, plan: BudgetPlan, voids: list[str]) -> PrivacyGuarantee:
-        """State the promise, or why there is none."""
-        guarantee = plan.guarantee
-        for reason in voids:
-            guarantee = guarantee.voided(reason)
-        return replace(guarantee, epsilon=float(self.epsilon))
-
-    def _fit_as_published(self, X: Any, y: Any, schema: Schema, leaks: list[str]) -> Self:
+    def _published_release(self, X: Any, y: Any, public: Release) -> PublishedRelease:
         """Run the paper's own form on the raw rows; nothing is promised and nothing can be charged."""
-        broken = "; ".join(promise.what for promise in BROKEN_PROMISES[self._published])
         warnings.warn(
             f"{type(self).__name__} runs as published and is not private: {reasons(self._published)} "
             "See docs/explanation/broken-promises.md for the counterexamples.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-        self._spend(self.privacy_plan())
-        self._describe(schema)
-        target = raw_target(y, schema)
-        self.published_ = self._publish(raw_matrix(X, schema), target, domain_of(schema))
-        self.guarantee_ = self._promise(self.privacy_plan(), [*leaks, f"as published: {broken}"])
-        return self
+        schema, rng = public.schema, np.random.default_rng(public.settings.seed)
+        rows, target = raw_matrix(X, schema), raw_target(y, schema)
+        forest, transduction = self._publish(rows, target, domain_of(schema), rng), None
+        if self._is_transductive:
+            predicted = forest.votes(rows[target < 0]).argmax(axis=1)
+            transduction = np.asarray(schema.classes.labels)[predicted]
+        return PublishedRelease(**vars(public), forest=forest, transduction=transduction)
 
-    def _random_words(self) -> tuple[RandomWords, list[str]]:
+    def _random_words(self, seed: int | None) -> RandomWords:
         """Noise from the operating system, unless a seed asks for a repeatable test run."""
-        if self.random_state is None:
-            return RandomWords.system(), []
+        if seed is None:
+            return RandomWords.system()
         warnings.warn(
             f"{type(self).__name__}: random_state makes the noise predictable, so this model is for testing "
             "only and its guarantee is void. Leave random_state=None to train a private model.",
             PrivacyLeakWarning,
             stacklevel=4,
         )
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return RandomWords.seeded(seed), ["random_state makes the noise predictable: testing only"]
-
-    def _generator(self) -> np.random.Generator:
-        """Floating-point randomness for the papers' own forms; never used where anything is promised."""
-        seed = self.random_state
-        return np.random.default_rng(None if seed is None else check_random_state(seed).randint(2**31 - 1))
+        return RandomWords.seeded(seed)
 
     def _show_progress(self, event: Event) -> None:
         print(f"[{type(self).__name__}] {event.purpose}: {event.mechanism}", file=sys.stderr)
@@ -260,12 +266,12 @@ class PrivateForest(BaseEstimator):
     def _sum_votes(self, X: Any) -> NDArray[np.float64]:
         """Sum the votes of the leaves that each new row meets."""
         check_is_fitted(self)
-        if self.as_published:
+        if self._is_published:
             return self.published_.votes(raw_matrix(X, self.schema_))
         n_threads = effective_n_jobs(self.n_jobs)
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
         # A declared schema matches columns by name in any order; scikit-learn insists on the order of fit.
-        if self.schema is None:
+        if not self.settings_.declared:
             check_columns(self, X)
         return self._sum_parts(cells, n_threads)
 
@@ -315,15 +321,15 @@ class PrivateForest(BaseEstimator):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Decrease of impurity by the splits of each feature, from released statistics: free, and noisy."""
         check_is_fitted(self)
-        if self.as_published or self.leaf_statistics_.ndim != 3:
+        if self._is_published or self.leaf_statistics_.ndim != 3:
             raise AttributeError("feature_importances_ needs released leaf counts, which this model has not.")
         found = feature_importances(self.trees_, self.leaf_statistics_, self.schema_.n_columns)
         return self.schema_.share_out(found)
 
     def _repr_html_(self) -> str:
         """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""
-        promise = self.guarantee_ if hasattr(self, "guarantee_") else self.privacy_plan()
-        return promise._repr_html_() + str(super()._repr_html_())
+        stated = self.guarantee_ if hasattr(self, "guarantee_") else self.privacy_plan()
+        return stated._repr_html_() + str(super()._repr_html_())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -349,10 +355,6 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
         return curator.leaf_histograms("leaves", trees)
-
-    def _describe(self, schema: Schema) -> None:
-        super()._describe(schema)
-        self.classes_ = np.asarray(schema.classes.labels)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, in the order of `classes_`.
@@ -414,7 +416,7 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         ndarray of shape (n_rows,)
         """
         votes = self._sum_votes(X)
-        return votes[:, 0] if self.as_published else self.schema_.range.decode(self._levels(votes))
+        return votes[:, 0] if self._is_published else self.schema_.range.decode(self._levels(votes))
 
     def _levels(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn summed votes into levels of the target."""

@@ -31,8 +31,24 @@ or, for numeric tables, the short form {short}.
 on_leak="warn" reads the domain off the private rows instead; the guarantee is then void."""
 
 
-def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str]]:
-    """Return the schema and the reasons, if any, why it voids the guarantee.
+def undeclared(estimator: Any, task: str) -> list[str]:
+    """Tell what the parameters leave undeclared: ``"bounds"``, ``"target"``, both or nothing.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Carries `schema`, `bounds`, `classes` or `target_bounds`.
+    task : {"classification", "regression"}
+        What the target must be.
+    """
+    if estimator.schema is not None:
+        return []
+    target = estimator.classes if task == "classification" else estimator.target_bounds
+    return [what for what, given in (("bounds", estimator.bounds), ("target", target)) if given is None]
+
+
+def declare(estimator: Any, X: Any, y: Any, task: str) -> Schema:
+    """Return the schema: as declared, or with ``on_leak="warn"`` read off the rows under a warning.
 
     Parameters
     ----------
@@ -44,11 +60,10 @@ def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str
         What the target must be.
     """
     if estimator.schema is not None:
-        return _check_target(_given_schema(estimator), task, estimator), []
-    bounds, target = estimator.bounds, _given_target(estimator, task)
+        return _check_target(_given_schema(estimator), task, estimator)
+    bounds, target, missing = estimator.bounds, _given_target(estimator, task), undeclared(estimator, task)
     if bounds is not None and target is not None:
-        return _short_form(X, bounds, target), []
-    missing = [what for what, given in (("bounds", bounds), ("target", target)) if given is None]
+        return _short_form(X, bounds, target)
     if estimator.on_leak == "raise":
         raise ValueError(_how_to_declare(estimator, task, missing))
     warnings.warn(
@@ -60,17 +75,14 @@ def declare(estimator: Any, X: Any, y: Any, task: str) -> tuple[Schema, list[str
     if target is None:
         target = _derived_target(y, task, getattr(estimator, "_unlabelled_code", None))
     schema = _derived_features(X) if bounds is None else _short_form(X, bounds, target, is_void=True)
-    return Schema(schema.features, target), [f"{' and '.join(missing)} derived from the private rows"]
+    return Schema(schema.features, target)
 
 
-def record_columns(estimator: Any, X: Any, schema: Schema) -> None:
-    """Set `n_features_in_` and `feature_names_in_`, as scikit-learn does, from public facts alone."""
+def columns_of(X: Any, schema: Schema) -> dict[str, Any]:
+    """Return the attributes in which scikit-learn keeps number and names of columns: public facts alone."""
     names = column_names(X)
-    if names is not None:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-    estimator.n_features_in_ = schema.n_features
+    named = {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
+    return {"n_features_in_": schema.n_features, **named}
 
 
 def check_columns(estimator: Any, X: Any) -> None:

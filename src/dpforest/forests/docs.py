@@ -47,6 +47,8 @@ _COMMON = """epsilon : float, default=1.0
         The public description, the released splits and the released noisy leaf statistics.
     leaf_votes_ : ndarray
         What each leaf adds to a prediction.
+    settings_ : Settings
+        Parameters as they were: what the model says and does later follows from these, not from changes.
     feature_importances_ : ndarray
         From released leaf counts only; not there if the leaves released labels.
     n_features_in_, feature_names_in_ : int, ndarray

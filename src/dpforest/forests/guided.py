@@ -87,7 +87,7 @@ class GuidedTree(PrivateForest):
             )
         if depth == 0 and self.additive_ is not None:
             return "\n".join([*lines, "There are no splits: a tree could not tell so many classes apart."])
-        if self.max_depth is None:
+        if self.settings_["max_depth"] is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:
             why = "as max_depth says"

@@ -18,6 +18,7 @@ from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.parameters import parameters
+from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.linear import ClassScores, class_scores, shrunk_counts
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Combination, Schema
@@ -192,7 +193,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             drawn[Combination(*names, 1 if sign % 2 else -1)] = None
         return Schema(schema.features, schema.target, tuple(drawn))
 
-    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
+    def _train(self, curator: Curator) -> Trained:
         counts = curator.class_counts("count").astype(np.float64)
         sd = curator.noise_sd
         rows = shrunk_counts(counts, sd)
@@ -205,14 +206,12 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             if self._does_well(curator, top.tree, rows):
                 linear = Fraction(0)
         if not linear:
-            self.additive_ = None
-            return self._tree(curator, tree, rows, enough, top)
+            return Trained(*self._tree(curator, tree, rows, enough, top))
         scores = class_scores(curator, "model", linear, counts, sd)
         tree -= linear + CHOOSING
         trees, leaves = self._tree(curator, tree, scores.counts, enough * float(tree), top)
         leaf_scores = _leaf_scores(leaves[0], curator.noise_sd)
-        self.additive_ = _mixture(curator, scores, trees, leaf_scores, enough)
-        return trees, leaves
+        return Trained(trees, leaves, _mixture(curator, scores, trees, leaf_scores, enough))
 
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
@@ -259,10 +258,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         trees = grow_guided(curator, "model", splitting, depth, shares, counted, top.tree)
         return trees, curator.leaf_histograms("model", trees, share - top.spent - splitting)
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self.additive_ is not None:
-            return _leaf_scores(statistics[0], self._leaf_noises()[0])[None]
-        return _leaf_shares(statistics[0], self._leaf_noises()[0])[0][None]
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        counts, noise_sd = release.statistics[0], release.leaf_noises[0]
+        if release.trained.additive is not None:
+            return _leaf_scores(counts, noise_sd)[None]
+        return _leaf_shares(counts, noise_sd)[0][None]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.parameters import parameters, whole
+from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.structure import Additive, FlatTrees
 from dpforest.trees import grow_guided, shrunk_means
 
@@ -73,7 +74,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
 
     _rules: ClassVar = {**GuidedTree._rules, "n_estimators": whole(1, 10, or_none=True)}
 
-    def _train(self, curator: Curator) -> tuple[FlatTrees, NDArray[np.int64]]:
+    def _train(self, curator: Curator) -> Trained:
         schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
         enough = rows * self._finite_epsilon
@@ -112,23 +113,23 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             spans.append(span)
         table = np.zeros((schema.n_features, int(schema.n_cells[: schema.n_features].max()), 1))
         table[0] = constant
-        self.additive_ = Additive.of(table, weight, np.array(spans))
         feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
         forest = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
-        return forest, np.stack(sums)
+        return Trained(forest, np.stack(sums), Additive.of(table, weight, np.array(spans)))
 
     def _rows_released(self) -> float:
         return float(self.leaf_statistics_[0].sum()) / self.schema_.range.levels
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         """Turn sums into what each leaf adds to the target, in levels; the second output is not used."""
-        if self.additive_ is None or len(self.additive_.spans) != len(statistics):
+        statistics, additive = release.statistics, release.trained.additive
+        if additive is None or len(additive.spans) != len(statistics):
             raise ValueError("every tree needs the span of its target.")
-        levels = self.schema_.range.levels
+        levels = release.schema.range.levels
         values = [
-            self.additive_.tree_weight * _leaf_values(sums, sd, levels, tuple(span), not number)
+            additive.tree_weight * _leaf_values(sums, sd, levels, tuple(span), not number)
             for number, (sums, sd, span) in enumerate(
-                zip(statistics, self._leaf_noises(), self.additive_.spans, strict=True)
+                zip(statistics, release.leaf_noises, additive.spans, strict=True)
             )
         ]
         return np.stack([np.stack(values), np.zeros(statistics.shape[:2])], axis=-1)

@@ -90,12 +90,14 @@ class _MedianForest(PrivateForest):
         utility = Utility.GINI if self._task == "classification" else Utility.SQUARED_ERROR
         return grow_greedy(curator, "splits", n_trees, depth, utility, self.max_features)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return dipri_me(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             variant=self.variant,
             version=self.version,

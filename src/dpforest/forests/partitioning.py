@@ -68,12 +68,14 @@ class _Partitioning(PrivateForest):
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", self.n_estimators, depth, shares)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return partitioning_ensemble(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,

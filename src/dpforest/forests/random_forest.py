@@ -18,6 +18,7 @@ from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice, parameters
+from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, smooth_sensitivity_forest
 from dpforest.schema import Schema
@@ -102,15 +103,17 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
         mechanism = PERMUTE_AND_FLIP if self.label_mechanism == "permute_and_flip" else EXPONENTIAL
         return curator.leaf_labels("leaves", trees, mechanism=mechanism)
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        return label_votes(statistics, len(self.schema_.classes.labels))
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        return label_votes(release.statistics, release.schema.classes.n_classes)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return smooth_sensitivity_forest(
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator
 from dpforest.forests.base import (
@@ -21,6 +22,7 @@ from dpforest.forests.base import (
 )
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, parameters, whole
+from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, random_decision_trees
 from dpforest.structure import FlatTrees
@@ -90,7 +92,9 @@ class _RandomTrees(PrivateForest):
             depth = height_by_noise(n_rows, n_trees, min(float(self.epsilon), 1e6))
         return grow_random(curator, n_trees, depth, in_box=False)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         n_trees = log_trees(len(X)) if self.n_estimators == "log" else self.n_estimators
         depth = self.max_depth
         if depth is None:
@@ -99,7 +103,7 @@ class _RandomTrees(PrivateForest):
             X,
             y,
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=n_trees,
             max_depth=depth,
@@ -152,9 +156,9 @@ class RandomDecisionTreesClassifier(_RandomTrees, PrivateForestClassifierBase):
 
     _rules: ClassVar = {**_RandomTrees._rules, "voting": choice("majority", "threshold", "probabilistic")}
 
-    def _votes(self, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
-        shares = class_shares(statistics)
-        return majority_votes(shares) if self.voting == "majority" else shares
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        shares = class_shares(release.statistics)
+        return majority_votes(shares) if release.settings["voting"] == "majority" else shares
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each row; ``voting="probabilistic"`` draws it anew at every call.
@@ -168,10 +172,11 @@ class RandomDecisionTreesClassifier(_RandomTrees, PrivateForestClassifierBase):
         -------
         ndarray of shape (n_rows,)
         """
-        if self.voting != "probabilistic":
+        check_is_fitted(self)
+        if self.settings_["voting"] != "probabilistic":
             return super().predict(X)
         ends = self.predict_proba(X).cumsum(axis=1)
-        drawn = self._generator().random((len(ends), 1)) * ends[:, -1:]
+        drawn = np.random.default_rng(self.settings_.seed).random((len(ends), 1)) * ends[:, -1:]
         best: NDArray[Any] = (drawn >= ends).sum(axis=1)
         return np.take(self.classes_, best)
 

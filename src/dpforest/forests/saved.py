@@ -7,7 +7,6 @@ name in a file never becomes an import of anything that is not on that list.
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -18,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.parameters import check_parameters
+from dpforest.forests.release import PrivateRelease, Settings, Trained, kept_parameters, promise
 from dpforest.modelfile import ModelFileError, ModelRecord, read_record, write_record
-from dpforest.modelfile.record import REFUSALS, Scalar
+from dpforest.modelfile.record import REFUSALS
 from dpforest.schema import Classes, Range
 
 # Every class that may come out of a file, and the module that holds it: those of this room and baselines.
@@ -65,14 +65,12 @@ class _Estimators(Mapping[str, type[PrivateForest]]):
 ESTIMATORS = _Estimators()
 # Their leaves released one label each instead of counts.
 _LABELS_IN_LEAVES = frozenset({"RandomDecisionForestClassifier", "XinForestClassifier"})
-# Of the machine or the moment, not of the model.
-_NOT_KEPT = frozenset({"n_jobs", "verbose", "as_published"})
 
 
 def save(model: PrivateForest, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; see `PrivateForest.save`."""
     check_is_fitted(model)
-    if model.as_published:
+    if model._is_published:
         raise ModelFileError(
             "a model run as published cannot be saved: it holds values that no mechanism released."
         )
@@ -121,20 +119,12 @@ def load(path: str | os.PathLike[str]) -> PrivateForest:
         raise ModelFileError(f"{os.fspath(path)}: not a valid model ({error}).") from None
 
 
-def _kept_parameters(estimator: type[PrivateForest]) -> list[str]:
-    """Names of the parameters that have rules, which are those with plain values."""
-    names = set(estimator().get_params(deep=False)) & set(estimator._rules)
-    return sorted(names - _NOT_KEPT)
-
-
 def _record_of(model: PrivateForest) -> ModelRecord:
-    estimator: Any = model
-    target = estimator.classes if model._task == "classification" else estimator.target_bounds
     names = getattr(model, "feature_names_in_", None)
     return ModelRecord(
         estimator=type(model).__name__,
-        parameters={name: _plain(getattr(model, name)) for name in _kept_parameters(type(model))},
-        declared=model.schema is not None or (model.bounds is not None and target is not None),
+        parameters=dict(model.settings_.parameters),
+        declared=model.settings_.declared,
         schema=model.schema_,
         feature_names=None if names is None else tuple(map(str, names)),
         trees=model.trees_,
@@ -145,17 +135,11 @@ def _record_of(model: PrivateForest) -> ModelRecord:
     )
 
 
-def _plain(value: Any) -> Scalar:
-    if value is None or isinstance(value, str | bool):
-        return value
-    return int(value) if isinstance(value, numbers.Integral) else float(value)
-
-
 def _model_of(record: ModelRecord) -> PrivateForest:
     estimator = ESTIMATORS.get(record.estimator)
     if estimator is None:
         raise ModelFileError(f"{record.estimator[:60]!r} is not an estimator of this library.")
-    if sorted(record.parameters) != _kept_parameters(estimator):
+    if sorted(record.parameters) != sorted(kept_parameters(estimator(), estimator._rules)):
         raise ModelFileError(f"the parameters are not those of {record.estimator}.")
     if not isinstance(record.schema.target, Classes if estimator._task == "classification" else Range):
         raise ModelFileError(f"the target is not one for {record.estimator}.")
@@ -168,15 +152,21 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     check_parameters(model, estimator._rules)
     if record.additive is not None and not model._may_be_additive:
         raise ModelFileError(f"{record.estimator} has no additive part.")
-    model.additive_ = record.additive
+    settings = Settings(record.parameters, record.declared)
     reason = record.guarantee.reason
-    model._release(record.schema, record.trees, record.statistics, record.ledger, [reason] if reason else [])
-    if model.guarantee_ != record.guarantee:
+    stated = promise(record.ledger.plan, settings, [reason] if reason else [])
+    if stated != record.guarantee or (stated.epsilon, stated.delta) != (
+        settings["epsilon"],
+        settings["delta"],
+    ):
         raise ModelFileError("the guarantee is not the one that the plan and the parameters give.")
-    _check_votes(model, record)
-    model.n_features_in_ = record.schema.n_features
+    columns: dict[str, Any] = {"n_features_in_": record.schema.n_features}
     if record.feature_names is not None:
-        model.feature_names_in_ = np.array(record.feature_names, dtype=object)
+        columns["feature_names_in_"] = np.array(record.feature_names, dtype=object)
+    trained = Trained(record.trees, record.statistics, record.additive)
+    public = record.schema, settings, record.guarantee, columns
+    model._keep(PrivateRelease(*public, trained, record.ledger))
+    _check_votes(model, record)
     return model
 
 

@@ -19,6 +19,7 @@ from dpforest.forests.docs import shared_parameters
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import choice, parameters, whole
 from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS
+from dpforest.forests.release import Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, NeighboringRelation, Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble, transductive_ensemble
@@ -144,12 +145,14 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", n_trees, depth, shares, unlabelled_only=True)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
         return partitioning_ensemble(
             X[y >= 0],
             y[y >= 0],
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
@@ -204,6 +207,7 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     n_second: int = field(default=10, kw_only=False)
 
     _published: ClassVar[str] = "transductive_ensemble"
+    _is_transductive: ClassVar[bool] = True
     _rules: ClassVar = {**PrivateForest._rules, "n_second": whole(1, 65536)}
 
     def _relation(self) -> NeighboringRelation:
@@ -218,30 +222,30 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
         curator.scatter_rows(self.n_estimators)
         return trees
 
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
+    def _train(self, curator: Curator) -> Trained:
+        trees = self._grow(curator)
         first, second = trees[: self.n_estimators], trees[self.n_estimators :]
         private = curator.leaf_histograms("leaves", first)
         cells, is_labelled = curator.public_cells()
         unlabelled = cells[~is_labelled]
         predicted = sum_leaf_values(first, private.astype(np.float64), unlabelled).argmax(axis=1)
-        self.transduction_ = np.asarray(curator.schema.classes.labels)[predicted]
+        labels = np.asarray(curator.schema.classes.labels)[predicted]
         counts = np.zeros((second.n_trees, second.n_leaves, private.shape[2]), np.int64)
         for tree, leaves in zip(counts, find_leaves(second, unlabelled), strict=True):
             np.add.at(tree, (leaves, predicted), 1)
-        return np.concatenate([private, counts])
+        return Trained(trees, np.concatenate([private, counts]), transduction=labels)
 
-    def _publish(self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain) -> PublishedForest:
-        forest = transductive_ensemble(
+    def _publish(
+        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
+    ) -> PublishedForest:
+        return transductive_ensemble(
             X[y >= 0],
             y[y >= 0],
             domain,
-            self._generator(),
+            rng,
             epsilon=self.epsilon,
             n_first=self.n_estimators,
             n_second=self.n_second,
             max_depth=self.max_depth,
             unlabelled=X[y < 0],
         )
-        predicted = forest.votes(X[y < 0]).argmax(axis=1)
-        self.transduction_ = np.asarray(self.schema_.classes.labels)[predicted]
-        return forest
