@@ -15,6 +15,8 @@ from dpforest.cli.answers import clean
 from dpforest.cli.inspect import draw
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Schema
+from dpforest.schema.delimited import TextFile
+from dpforest.schema.files import open_file
 from dpforest.structure import FlatTrees
 from tests.cli.conftest import SCHEMA
 
@@ -56,21 +58,25 @@ def test_the_model_of_a_csv_predicts_as_in_python(cli, visits):
     cli(FIT)
     cli("predict model.json visits.csv --out predictions.csv")
     written = (visits / "predictions.csv").read_text().split()[1:]
-    frame = tables.read_rows(visits / "visits.csv", ["age", "ward"], None, [])
+    frame = open_file(visits / "visits.csv").select(["age", "ward"])
     assert written == dpforest.PrivateForestClassifier.load(visits / "model.json").predict(frame).tolist()
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])
 def test_every_format_is_read_and_written(cli, visits, kind):
-    frame = tables.read_rows(visits / "visits.csv", list(SCHEMA), None, [])
-    columns = {**frame.to_pydict(), "age": [int(age) for age in frame.column("age").to_pylist()]}
+    file = open_file(visits / "visits.csv")
+    columns = tables.read_values(file, list(SCHEMA))
+    columns["age"] = [int(age) for age in columns["age"]]
     tables.write_columns(visits / f"visits.{kind}", columns)
     schema = Schema.from_dict(SCHEMA, "outcome")
-    again = tables.read_rows(visits / f"visits.{kind}", list(schema.names), None, [])
-    assert (schema.encode_features(again) == schema.encode_features(frame.select(list(schema.names)))).all()
+    again = open_file(visits / f"visits.{kind}")
+    cells = [schema.encode_features(source.select(schema.names)) for source in (file, again)]
+    assert (cells[0] == cells[1]).all()
+    assert len(cells[0]) == 400
     cli(FIT.replace("visits.csv", f"visits.{kind}"))
     cli(f"predict model.json visits.{kind} --out predictions.{kind}")
-    assert len(tables.read_rows(visits / f"predictions.{kind}", ["prediction"], None, [])) == 400
+    predictions = open_file(visits / f"predictions.{kind}")
+    assert len(tables.read_values(predictions, ["prediction"])["prediction"]) == 400
 
 
 def test_regression_takes_its_own_estimator(cli, visits):
@@ -163,7 +169,7 @@ def test_rows_are_read_only_when_the_budget_allows_it(cli, visits, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr("dpforest.cli.fit.read_rows", refuse)
+    monkeypatch.setattr(TextFile, "read", refuse)
     cli(FIT.replace("epsilon 1", "epsilon 3"), code=3)
 
 
@@ -208,7 +214,7 @@ def test_a_record_is_read_the_same_whatever_the_others_hold(tmp_path):
     for extra in ("", "word,word,word\n", "1,2\n", "1,2,3,4\n", '"1\n2",3,1\n'):
         path = tmp_path / "rows.csv"
         path.write_text("code,crp,x\n" + honest + extra)
-        cells = schema.encode_features(tables.read_rows(path, list(schema.names), None, []))
+        cells = schema.encode_features(open_file(path))
         assert cells[:4].tolist() == [[0, 25, 0], [1, 64, 1], [2, 256, 2], [3, 256, 0]], extra
 
 
@@ -228,10 +234,34 @@ def test_columns_that_nobody_declared_are_left_out_and_named(cli, visits):
     assert "Jo" not in (visits / "model.json").read_text()
 
 
-def test_without_pyarrow_the_message_says_what_to_install(cli, visits, monkeypatch):
+def test_csv_needs_no_other_library_and_the_others_say_which(cli, visits, monkeypatch):
+    tables.write_columns(
+        visits / "visits.parquet", tables.read_values(open_file(visits / "visits.csv"), list(SCHEMA))
+    )
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "dpforest[frames]" in cli(FIT, code=1).stderr
+    assert "dpforest[frames]" in cli(FIT.replace("visits.csv", "visits.parquet"), code=1).stderr
     assert charges(visits) == 0
+    cli(FIT)
+    cli("predict model.json visits.csv --out predictions.csv")
+
+
+@pytest.mark.parametrize(
+    "line", ['34,"A,home', '"', "34,A", "34,A,home,x", '34,"A"x,home', "\xff,\xfe,\x00", ",,"]
+)
+@pytest.mark.parametrize("place", [1, 200, 401])
+def test_one_line_is_one_record_whatever_it_holds(cli, visits, line, place):
+    """A stray quote used to swallow the lines behind it."""
+    lines = (visits / "visits.csv").read_bytes().splitlines()
+    lines.insert(place, line.encode("latin-1"))
+    (visits / "visits.csv").write_bytes(b"\n".join(lines))
+    done = cli(FIT + " --quiet")
+    assert done.stderr == ""
+    file, schema = open_file(visits / "visits.csv"), Schema.from_dict(SCHEMA, "outcome")
+    cells = schema.encode_features(file.select(schema.names))
+    assert len(cells) == 401
+    (visits / "visits.csv").write_bytes(b"\n".join(lines[:place] + lines[place + 1 :]))
+    alone = schema.encode_features(file.select(schema.names))
+    assert (np.delete(cells, place - 1, axis=0) == alone).all()
 
 
 # --- schemas ------------------------------------------------------------------------------------------------
@@ -248,6 +278,44 @@ def test_a_header_gives_a_draft_without_any_value(cli, visits, monkeypatch):
     }
     assert "'age'" in done.stderr
     assert "feature 'ward'" in cli("schema check draft.json --target outcome", code=4).stderr
+
+
+RECORDS = [
+    "4711,Smith,home\n4712,Jones,died\n",
+    "Smith,,home\n",
+    "Smith,Smith,home\n",
+    "Smith,2020-01-31,home\n",
+    "Smith,true,home\n",
+    '"Smith,4711\nJones,4712\n',
+    'Smith,"4711\nJones,4712"\n',
+    "Sm\rith,A\rJones,B\r",
+    "Smith,\xff\n",
+]
+
+
+@pytest.mark.parametrize("text", RECORDS)
+@pytest.mark.parametrize(
+    "line",
+    ["schema init rows.csv", "schema init rows.csv --dictionary dictionary.csv",
+     "schema init rows.csv --json", "schema check schema.json --data rows.csv",
+     FIT.replace("visits.csv", "rows.csv")],
+)  # fmt: skip
+def test_a_record_in_the_place_of_the_header_is_never_shown(cli, visits, text, line):
+    (visits / "rows.csv").write_bytes(text.encode("latin-1"))
+    (visits / "dictionary.csv").write_text("column,type,min,max,values\nage,integer,18,100,\n")
+    done = cli(line, code=2 if "\xff" in text else 4)
+    for secret in ("Smith", "Jones", "4711", "2020-01-31", "home"):
+        assert secret not in done.output
+    assert charges(visits) == 0
+
+
+def test_columns_that_look_like_values_can_be_named_in_a_dictionary(cli, visits):
+    (visits / "wide.csv").write_text("2019,2020\n1,2\n")
+    (visits / "dictionary.csv").write_text(
+        "column,type,min,max,values\n2019,integer,0,9,\n2020,integer,0,9,\n"
+    )
+    document = json.loads(cli("schema init wide.csv --dictionary dictionary.csv --json").stdout)["schema"]
+    assert list(document) == ["2019", "2020"]
 
 
 def test_declared_types_fill_a_draft(cli, visits):

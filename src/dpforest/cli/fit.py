@@ -15,7 +15,7 @@ from dpforest.cli.answers import AnsweringCommand, answer, note, working
 from dpforest.cli.budget import open_budget
 from dpforest.cli.models import make_estimator, model_options
 from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns, load_schema
-from dpforest.cli.tables import read_rows, table_options
+from dpforest.cli.tables import table_options
 
 if TYPE_CHECKING:
     from dpforest.forests.base import PrivateForest
@@ -51,6 +51,8 @@ def fit(
     The whole budget of the fit is charged before the first look at a row, and is not given back if anything
     fails later. Exit codes: 2 usage, 3 budget refused, 4 schema mismatch.
     """
+    from dpforest.schema.files import open_file
+
     check_new(out, overwrite)
     schema, target = load_schema(schema_file, target)
     model = make_estimator(schema, **options)
@@ -64,14 +66,10 @@ def fit(
         accountant = open_budget(budget, dataset)
         _check_schema(accountant, schema, target)
         accountant.check(model.privacy_plan())
-    with working(f"Reading {data}"):
-        rows = read_rows(data, [*schema.names, target], delimiter, missing)
-    X, y = rows.select(list(schema.names)), rows.column(target)
-    del rows
+    rows = open_file(data, delimiter, missing)
     model.set_params(accountant=accountant, n_jobs=jobs, verbose=0 if quiet else 1)
     with working(f"Training {type(model).__name__}"):
-        model.fit(X, y)
-    del X, y
+        model.fit(rows.select(schema.names), rows.column(target))
     out = _save(model, out)
     remaining = None if accountant is None else accountant.remaining()
     left = (

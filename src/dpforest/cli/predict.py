@@ -9,7 +9,7 @@ import click
 
 from dpforest.cli.answers import AnsweringCommand, answer, note, table, working
 from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns
-from dpforest.cli.tables import read_rows, table_options, write_columns
+from dpforest.cli.tables import read_values, table_options, write_columns
 
 _SHOWN = 10
 
@@ -39,6 +39,7 @@ def predict(
     """Predict the rows of the table DATA with a MODEL file."""
     import dpforest
     from dpforest.schema import SchemaError
+    from dpforest.schema.files import open_file
 
     check_new(out, overwrite)
     loaded: Any = dpforest.load(model).set_params(n_jobs=jobs)
@@ -48,12 +49,10 @@ def predict(
     lacking = [name for name in keep if name not in (*others, *loaded.schema_.names)]
     if lacking:
         raise SchemaError(f"{data} lacks the columns {', '.join(map(repr, lacking))} to keep.")
-    names = list(loaded.schema_.names)
-    with working(f"Reading {data}"):
-        rows = read_rows(data, list(dict.fromkeys([*names, *keep])), delimiter, missing)
-    X = rows.select(names)
-    columns: dict[str, list[Any]] = {name: rows.column(name).to_pylist() for name in keep}
+    rows = open_file(data, delimiter, missing)
+    X = rows.select(loaded.schema_.names)
     with working("Predicting"):
+        columns = read_values(rows, list(dict.fromkeys(keep)))
         columns["prediction"] = loaded.predict(X).tolist()
         if proba:
             shares = loaded.predict_proba(X)

@@ -69,7 +69,7 @@ def init(
     elif dictionary is not None:
         document = _from_dictionary(dictionary)
         if table is not None:
-            document = _for_columns(document, list(column_types(table, delimiter)), table)
+            document = _for_columns(document, table, delimiter)
     elif table is not None:
         document = {name: _draft(kind) for name, kind in column_types(table, delimiter).items()}
     else:
@@ -165,13 +165,17 @@ def load_schema(path: Path, target: str | None) -> tuple[Schema, str]:
 def compare_columns(data: Path, declared: Schema, target: str | None, delimiter: str | None) -> list[str]:
     """Refuse a table that lacks a declared column; return the columns that nobody asked for."""
     from dpforest.schema import SchemaError
+    from dpforest.schema.files import open_file
+    from dpforest.schema.streams import places_of
 
-    found = list(column_types(data, delimiter))
+    file = open_file(data, delimiter)
     wanted = [*declared.names, *([] if target is None or declared.target is None else [target])]
-    lacking = [name for name in wanted if name not in found]
+    lacking = [name for name in wanted if name not in file.names]
     if lacking:
         raise SchemaError(f"{data} lacks the columns {', '.join(map(repr, lacking[:10]))}.")
-    return [name for name in found if name not in wanted]
+    places_of(wanted, file.names, data)
+    # With all that is declared in it, the first line is a header: what else it names is no record.
+    return [name for name in file.names if name not in wanted]
 
 
 def _labelled(document: dict[str, Any]) -> str | None:
@@ -243,11 +247,19 @@ def _number(text: str | None) -> float | int | None:
     return number
 
 
-def _for_columns(document: dict[str, Any], columns: list[str], path: Path) -> dict[str, Any]:
+def _for_columns(document: dict[str, Any], table: Path, delimiter: str | None) -> dict[str, Any]:
     """Keep the entries of the columns that a table has, in their order."""
     from dpforest.schema import SchemaError
+    from dpforest.schema.files import open_file
+    from dpforest.schema.streams import places_of
 
-    lacking = [name for name in columns if name not in document]
+    names = open_file(table, delimiter).names
+    lacking = [str(place) for place, name in enumerate(names, 1) if name not in document]
     if lacking:
-        raise SchemaError(f"the dictionary lacks the columns {', '.join(map(repr, lacking))} of {path}.")
-    return {name: document[name] for name in columns}
+        # By place: without a header these would be fields of a record.
+        raise SchemaError(
+            f"the dictionary has no entry for column {', '.join(lacking[:10])} of {table}. Add entries, or "
+            "check that the first line names the columns."
+        )
+    places_of(names, names, table)
+    return {name: document[name] for name in names}

@@ -1,10 +1,7 @@
-"""Files of rows: CSV, Parquet and Feather, read with pyarrow.
+"""Files of rows on the command line: how they are opened, what their header may be used for, what is written.
 
-Every field of a CSV file is read as text and given its meaning by the schema, one value at a time. Letting a
-reader guess the types of private columns would let one record change how all others are read: one word in a
-column of numbers, and "007" is no longer 7.
-
-`schema`, `plan`, `fit` and `predict` call these functions.
+`schema`, `plan`, `fit` and `predict` call these functions. Rows are read by `dpforest.schema.files`; every
+field of a CSV file is text, given its meaning by the schema, one value at a time.
 """
 
 from __future__ import annotations
@@ -13,12 +10,14 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-_CSV, _TSV = (".csv", ".txt"), (".tsv", ".tab")
-_PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
+if TYPE_CHECKING:
+    from dpforest.schema.columns import Column
+    from dpforest.schema.streams import Stream
+
 _T = TypeVar("_T")
 
 
@@ -40,7 +39,11 @@ def table_options(command: Callable[..., _T]) -> Callable[..., _T]:
 
 
 def column_types(path: Path, delimiter: str | None) -> dict[str, str | None]:
-    """Return names and declared types of the columns, without reading a row.
+    """Return names and declared types of the columns for a draft, without reading a row.
+
+    A draft shows the names, so they must look like names: a file without a header has a record in its place.
+    Names that read as values (numbers, truth values, dates), that are empty or repeated are refused, and are
+    not shown in the refusal.
 
     Parameters
     ----------
@@ -54,55 +57,72 @@ def column_types(path: Path, delimiter: str | None) -> dict[str, str | None]:
     dict of name to {"integer", "numeric", "categorical", None}
         None where the file declares no type, as in CSV.
     """
-    if not _is_text(path):
-        fields = _arrow_schema(path)
-        return {field.name: _kind(field.type) for field in fields}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            names = next(csv.reader(file, delimiter=_delimiter(path, delimiter)), [])
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text; convert it first.") from None
     from dpforest.schema import SchemaError
+    from dpforest.schema.files import ArrowFile, open_file
+    from dpforest.schema.values import read_text
 
-    if len(set(names)) < len(names) or not names:
-        raise SchemaError(f"the first line of {path} must name every column once.")
+    file = open_file(path, delimiter)
+    if isinstance(file, ArrowFile):
+        return {field.name: _kind(field.type) for field in file.schema}
+    names = list(file.names)
+    if len(set(names)) < len(names) or any(
+        not name.strip() or read_text(name).kind != "other" for name in names
+    ):
+        raise SchemaError(
+            f"the first line of {path} must name every column once. An empty name, a repeated one, or one "
+            "that reads as a number, a truth value or a date may be a record; name such columns in a "
+            "--dictionary."
+        )
     return dict.fromkeys(names)
 
 
-def read_rows(path: Path, columns: Sequence[str], delimiter: str | None, missing: Sequence[str]) -> Any:
-    """Read some columns of a table; CSV fields stay text.
+def read_values(file: Stream, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Read whole columns of a file as Python values, to copy them into an answer."""
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for pieces in file.read(names) if names else ():
+        for values, piece in zip(columns.values(), pieces, strict=True):
+            values.extend(_plain(piece))
+    return columns
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    columns : sequence of str
-        Which columns; they are there.
-    delimiter, missing
-        For CSV: the separator, and texts besides the empty one that mean missing.
 
-    Returns
-    -------
-    pyarrow.Table
-    """
-    pyarrow = _pyarrow()
-    if not _is_text(path):
-        return _read_typed(path, list(columns))
-    return _read_csv(
-        path,
-        delimiter,
-        include_columns=list(columns),
-        column_types=dict.fromkeys(columns, pyarrow.string()),
-        null_values=["", *missing],
-        strings_can_be_null=True,
+def _plain(column: Column) -> list[Any]:
+    from dpforest.schema.arrow import ArrowColumn
+    from dpforest.schema.columns import items
+    from dpforest.schema.values import UNREADABLE
+
+    found: Any = column.read(0, len(column))
+    if isinstance(column, ArrowColumn):
+        found = items(len(column), lambda place: column.values[place].as_py(), column.values.to_pylist)
+    return [None if value is UNREADABLE else _printable(value) for value in found]
+
+
+def _printable(value: Any) -> Any:
+    """Replace bytes that were no text by the sign for that."""
+    return (
+        value.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if type(value) is str else value
     )
 
 
 def read_public_rows(path: Path, delimiter: str | None, missing: Sequence[str]) -> Any:
     """Read a whole public table; the types of CSV columns are guessed from their values."""
-    if not _is_text(path):
-        return _read_typed(path, None)
-    return _read_csv(path, delimiter, null_values=["", *missing], strings_can_be_null=True)
+    from dpforest.schema.files import ArrowFile, open_file
+
+    file = open_file(path, delimiter, missing)
+    pyarrow = _pyarrow()
+    if isinstance(file, ArrowFile):
+        columns = dict(zip(file.names, zip(*file.read(file.names), strict=True), strict=True))
+        return pyarrow.table(
+            {
+                name: pyarrow.chunked_array([piece.values for piece in pieces])
+                for name, pieces in columns.items()
+            }
+        )
+    arrow_csv = import_module("pyarrow.csv")
+    return arrow_csv.read_csv(
+        path,
+        parse_options=arrow_csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),  # type: ignore[attr-defined]
+        convert_options=arrow_csv.ConvertOptions(null_values=["", *missing], strings_can_be_null=True),
+    )
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -115,69 +135,22 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     columns : mapping of name to values
         Columns of equal length.
     """
-    if _is_text(path):
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, delimiter=_delimiter(path, None), lineterminator="\n")
+    from dpforest.schema.delimited import TextFile
+    from dpforest.schema.files import ArrowFile, open_file
+
+    file = open_file(path)
+    if isinstance(file, TextFile):
+        with path.open("w", newline="", encoding="utf-8") as out:
+            writer = csv.writer(out, delimiter=file.delimiter, lineterminator="\n")
             writer.writerow(columns)
             writer.writerows(zip(*columns.values(), strict=True))
         return
+    assert isinstance(file, ArrowFile)
     frame = _pyarrow().table(dict(columns))
-    if path.suffix.lower() in _PARQUET:
+    if file.is_parquet:
         import_module("pyarrow.parquet").write_table(frame, path)
     else:
         import_module("pyarrow.feather").write_feather(frame, str(path))
-
-
-def _is_text(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    if suffix not in (*_CSV, *_TSV, *_PARQUET, *_FEATHER):
-        raise ValueError(f"{path}: the name must end in .csv, .tsv, .parquet or .feather.")
-    return suffix in (*_CSV, *_TSV)
-
-
-def _delimiter(path: Path, given: str | None) -> str:
-    if given is not None and len(given) != 1:
-        raise ValueError(f"a delimiter is one character, got {given!r}.")
-    return given or ("\t" if path.suffix.lower() in _TSV else ",")
-
-
-def _read_csv(path: Path, delimiter: str | None, **conversion: Any) -> Any:
-    pyarrow, arrow_csv = _pyarrow(), import_module("pyarrow.csv")
-    try:
-        return arrow_csv.read_csv(
-            path,
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=_delimiter(path, delimiter),
-                newlines_in_values=True,
-                # Whether a line can be read is decided by that line alone, and silently.
-                invalid_row_handler=lambda row: "skip",
-            ),
-            convert_options=arrow_csv.ConvertOptions(**conversion),
-        )
-    except pyarrow.ArrowInvalid:
-        # pyarrow's message quotes the file.
-        raise ValueError(f"{path} cannot be read as CSV: is it UTF-8, and is the delimiter right?") from None
-
-
-def _read_typed(path: Path, columns: list[str] | None) -> Any:
-    pyarrow = _pyarrow()
-    try:
-        if path.suffix.lower() in _PARQUET:
-            return import_module("pyarrow.parquet").read_table(path, columns=columns)
-        return import_module("pyarrow.feather").read_table(str(path), columns=columns)
-    except pyarrow.ArrowInvalid:
-        raise ValueError(f"{path} is not a {path.suffix} file.") from None
-
-
-def _arrow_schema(path: Path) -> Any:
-    pyarrow = _pyarrow()
-    try:
-        if path.suffix.lower() in _PARQUET:
-            return import_module("pyarrow.parquet").read_schema(path)
-        with pyarrow.memory_map(str(path)) as source:
-            return import_module("pyarrow.ipc").open_file(source).schema
-    except pyarrow.ArrowInvalid:
-        raise ValueError(f"{path} is not a {path.suffix} file.") from None
 
 
 def _kind(arrow_type: Any) -> str:
@@ -192,4 +165,4 @@ def _pyarrow() -> Any:
     try:
         return import_module("pyarrow")
     except ImportError as missing:
-        raise ImportError("files of rows need pyarrow: pip install 'dpforest[frames]'") from missing
+        raise ImportError("this kind of file needs pyarrow: pip install 'dpforest[frames]'") from missing

@@ -14,8 +14,9 @@ from typing import Any
 
 from dpforest.schema.arrow import ArrowColumn
 from dpforest.schema.columns import Column
+from dpforest.schema.errors import SchemaError
 
-__all__ = ["Stream", "StreamColumn", "stream_of"]
+__all__ = ["Stream", "StreamColumn", "places_of", "stream_of"]
 
 
 class Stream(ABC):
@@ -42,6 +43,14 @@ class Stream(ABC):
     def column(self, name: str) -> StreamColumn:
         """Return one column, for a target."""
         return StreamColumn(self.source, name)
+
+
+def places_of(names: Sequence[str], found: Sequence[str], where: Any) -> list[int]:
+    """Return the place of each declared name among those found, each of which must be there once."""
+    unclear = [name for name in names if list(found).count(name) != 1]
+    if unclear:
+        raise SchemaError(f"{where} must have one column of each name: {', '.join(map(repr, unclear[:10]))}.")
+    return [list(found).index(name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -89,12 +98,12 @@ class _ArrowStream(Stream):
         return list((self.batches.schema if schema is None else schema).names)
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
+        places_of(names, self.names, "X")
         found = self.batches
         if hasattr(found, "scanner"):  # a dataset reads only what it is asked for
             found = found.scanner(columns=list(names))
         for batch in found.to_batches() if hasattr(found, "to_batches") else found:
-            places = {name: place for place, name in enumerate(batch.schema.names)}
-            yield [ArrowColumn(batch.column(places[name])) for name in names]
+            yield [ArrowColumn(batch.column(place)) for place in places_of(names, batch.schema.names, "X")]
 
 
 def stream_of(X: Any) -> Stream | None:
