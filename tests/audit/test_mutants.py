@@ -117,7 +117,7 @@ def test_groups_of_equal_size(monkeypatch):
 
     def scatter_equally(curator, n_trees):
         order = np.argsort(curator._assignment.uniform_below(2**30, curator._rows.n_rows))
-        curator._rows.assign((order % n_trees).astype(np.uint16))
+        curator._rows.assign(order % n_trees, n_trees)
         curator._scattered = True
 
     monkeypatch.setattr(Curator, "scatter_rows", scatter_equally)

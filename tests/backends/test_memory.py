@@ -20,9 +20,9 @@ def case(request):
     target = rng.integers(-1, 3, 400).astype(np.int32)  # -1: rows whose label is unknown
     trees = random_trees(rng, 4, 3, N_CELLS, NOMINAL)
     tree_of_row = rng.integers(0, 4, 400) if scattered else None
-    backend = MemoryBackend(cells, target, 3, n_threads)
+    backend = MemoryBackend(cells, target, N_CELLS, 3, n_threads)
     if scattered:
-        backend.assign(tree_of_row.astype(np.uint16))
+        backend.assign(tree_of_row, 4)
     return backend, cells, target, trees, tree_of_row
 
 
@@ -62,6 +62,7 @@ def test_cell_tables_match_a_plain_loop_in_any_grouping(case, max_entries, monke
         (backend.cell_counts(trees, 2, asked, 9), np.ones((400, 1), int)),
         (backend.cell_counts(trees, 2, asked, 9, by="target"), one_hot(target, 3)),
         (backend.cell_counts(trees, 2, asked, 9, by="unlabelled"), (target < 0)[:, None].astype(int)),
+        (backend.cell_sums(trees, 2, asked, 9), moments(target, 2)),
         (backend.cell_moments(trees, 2, asked, 9), moments(target, 3)),
     ]:
         expected = cell_table(trees, 2, asked, cells, statistics, tree_of_row, 9)
@@ -69,7 +70,7 @@ def test_cell_tables_match_a_plain_loop_in_any_grouping(case, max_entries, monke
 
 
 def test_no_rows_give_tables_of_zeros():
-    backend = MemoryBackend(np.empty((0, 3), np.uint16), np.empty(0, np.int32), 2, n_threads=2)
+    backend = MemoryBackend(np.empty((0, 3), np.uint16), np.empty(0, np.int32), N_CELLS, 2, n_threads=2)
     trees = random_trees(np.random.default_rng(0), 2, 2, N_CELLS, NOMINAL)
     assert not backend.leaf_counts(trees).any()
     assert not backend.class_counts().any()

@@ -61,7 +61,7 @@ def test_all_small_neighbours_keep_epsilon():
     def counts(records):
         X = np.array([record[:2] for record in records], object).reshape(-1, 2)
         labels = schema.encode_target([record[2] for record in records])
-        return MemoryBackend(schema.encode_features(X), labels, 2).leaf_counts(model.trees_)
+        return MemoryBackend(schema.encode_features(X), labels, schema.n_cells, 2).leaf_counts(model.trees_)
 
     losses = [
         leaf_rate(model) * np.abs(counts(after) - counts(before)).sum()

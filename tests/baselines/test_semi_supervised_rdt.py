@@ -76,7 +76,8 @@ def test_no_changed_label_costs_more_than_epsilon():
     cells = model.schema_.encode_features(few)
 
     def counts(labels):
-        return MemoryBackend(cells, np.array(labels, np.int32), 3).leaf_counts(model.trees_)
+        rows = MemoryBackend(cells, np.array(labels, np.int32), model.schema_.n_cells, 3)
+        return rows.leaf_counts(model.trees_)
 
     losses = []
     for row in range(6):

@@ -42,7 +42,7 @@ def rate_of(curator):
 
 def test_sums_are_those_of_a_loop():
     labels = [2, -1, 0, 2, -1, 1]
-    rows = MemoryBackend(np.zeros((6, 1), np.uint8), np.array(labels, np.int32), 3)
+    rows = MemoryBackend(np.zeros((6, 1), np.uint8), np.array(labels, np.int32), np.ones(1, int), 3)
     np.testing.assert_array_equal(rows.label_sums(WEIGHTS), sums_of(labels, 3))
     with pytest.raises(ValueError, match="every labelled row"):
         rows.label_sums(WEIGHTS[:3])

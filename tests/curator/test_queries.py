@@ -95,7 +95,7 @@ def test_splits_follow_the_exponential_mechanism(open_curator, utility, most_com
 def split_log_pmf(records, schema, utility, epsilon, sets, most_common=1):
     """Exact distribution of one joint choice at the root."""
     X, y = rows_of(records)
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_cells, schema.n_codes)
     root, asked = FlatTrees.unsplit(1, 1, sets.left_sets), np.array([[[0, 1]]], np.int32)
     candidates = Candidates.of_level(root, 0, asked, schema.n_cells, sets)
     if utility in NUMBERS:
@@ -233,7 +233,7 @@ def test_a_noiseless_curator_takes_the_best_cut(open_curator):
 
 def table_by_code(records, schema, by):
     X, y = rows_of(records)
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_cells, schema.n_codes)
     root, asked = FlatTrees.unsplit(1, 1), np.array([[[0, 1]]], np.int32)
     _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by))
     return table

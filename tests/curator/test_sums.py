@@ -141,7 +141,8 @@ def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
     for seed in range(4000):
         with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
             chosen.append(curator.best_mixture("everything", Fraction(1), *asked))
-    rows = MemoryBackend(CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0]), 3)
+    cells, labels = CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0])
+    rows = MemoryBackend(cells, labels, CLASSES.n_cells, 3)
     correct = rows.number_correct(*asked)
     np.testing.assert_array_equal(correct, [2, 2, 4])
     log_pmf = exponential_log_pmf(correct[None], [1, 1, 1], Rate.floor(Fraction(1, 2)))[0]
@@ -155,7 +156,8 @@ def test_number_correct_grows_by_at_most_one():
     tables, weights, table_of = rng.normal(size=(2, 2, 6, 3)), rng.random((9, 2)), rng.integers(0, 2, 9)
     prior, leaf, tree = rng.normal(size=3), rng.normal(size=(1, 3)), FlatTrees.unsplit(1, 0)
     asked = (tree, prior, leaf, tables, weights, table_of)
-    counts = [MemoryBackend(cells[:n], labels[:n], 3).number_correct(*asked) for n in range(61)]
+    growing = [MemoryBackend(cells[:n], labels[:n], CLASSES.n_cells, 3) for n in range(61)]
+    counts = [rows.number_correct(*asked) for rows in growing]
     steps = np.diff(counts, axis=0)
     assert steps.min() == 0
     assert steps.max() == 1

@@ -45,7 +45,7 @@ def scores(records, utility, most_common=1):
     schema = TARGET if utility in NUMBERS else CLASSES
     X, y = rows_of(records)
     y = y / 2 if schema is TARGET else y
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_codes)
+    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_cells, schema.n_codes)
     if utility in NUMBERS:
         tables = rows.cell_moments(ROOT, 0, ASKED, int(schema.n_cells.max()))
     else:
@@ -186,11 +186,11 @@ def test_the_steps_of_the_summed_logarithms_never_fall():
 
 
 def test_coarse_units_keep_the_range_of_squared_errors():
-    """With 4096 levels errors are rounded to a thousandth of R squared, child by child."""
-    fine = Schema(CLASSES.features, Range(0, 1))
+    """With 2048 levels errors are rounded to a thousandth of R squared, child by child."""
+    fine = Schema(CLASSES.features, Range(0, 1, levels=2048))
     rng = np.random.default_rng(0)
     unit, widest = Utility.SQUARED_ERROR.unit_for(fine), 0
-    assert unit == 16384
+    assert unit == 4096
 
     def coarse(y):
         table = np.zeros((1, 2, 6, 3), np.int64)
@@ -199,8 +199,8 @@ def test_coarse_units_keep_the_range_of_squared_errors():
         return CANDIDATES.scores(Utility.SQUARED_ERROR, unit, slice(0, 1), table)[0][IS_CUT]
 
     for _ in range(200):
-        rows = [(rng.integers(4), rng.choice([0, 4096])) for _ in range(rng.integers(40))]
-        change = coarse([*rows, (rng.integers(4), rng.choice([0, 4096]))]) - coarse(rows)
+        rows = [(rng.integers(4), rng.choice([0, 2048])) for _ in range(rng.integers(40))]
+        change = coarse([*rows, (rng.integers(4), rng.choice([0, 2048]))]) - coarse(rows)
         assert (change <= 0).all()
         widest = max(widest, -change.min())
     assert 800 < widest <= Utility.SQUARED_ERROR.range_for(fine) == 1024

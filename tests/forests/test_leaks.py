@@ -62,7 +62,7 @@ def test_a_pickled_model_holds_no_row_and_no_raw_count():
     assert y[:200].astype(np.int32).tobytes() not in dump
     for array in arrays_within(model):
         assert 5000 not in array.shape, "something has one entry per row"
-    raw = MemoryBackend(cells, y.astype(np.int32), 2).leaf_counts(model.trees_)
+    raw = MemoryBackend(cells, y.astype(np.int32), model.schema_.n_cells, 2).leaf_counts(model.trees_)
     assert not np.array_equal(raw, model.leaf_statistics_)
     assert "_rows" not in vars(model)
 
@@ -85,8 +85,8 @@ def backend(rows, schema, trees_of_rows):
     for i, row in enumerate(rows):
         X[i] = row[:2]
     target = schema.encode_target([r[2] for r in rows])
-    made = MemoryBackend(schema.encode_features(X), target, schema.n_codes)
-    made.assign(np.array(trees_of_rows, np.uint16))
+    made = MemoryBackend(schema.encode_features(X), target, schema.n_cells, schema.n_codes)
+    made.assign(np.array(trees_of_rows, np.int64), 3)
     return made
 
 

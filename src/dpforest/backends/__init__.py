@@ -3,6 +3,7 @@
 Only `dpforest.curator` may import this room.
 """
 
-from dpforest.backends.memory import COARSE_LEVELS, MemoryBackend
+from dpforest.backends.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS
+from dpforest.backends.memory import MemoryBackend
 
-__all__ = ["COARSE_LEVELS", "MemoryBackend"]
+__all__ = ["COARSE_LEVELS", "ERROR_LEVELS", "MAX_PER_ROW", "MAX_ROWS", "MemoryBackend"]

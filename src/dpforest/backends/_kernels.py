@@ -8,6 +8,13 @@ Trees are the outer loop: the table of one tree stays in the cache while all row
 
 Shared arguments: `tree_of_row` holds each row's tree, or is empty when every row is in every tree; `codes`
 holds each row's class (negative: no known label), or is empty when labels do not matter.
+
+Indices are not checked here. Why none leaves its table: `MemoryBackend` checks when it takes the rows that
+every cell is below the number of cells of its column and every code below the number of codes; `assign`
+checks the trees of rows; and before each pass `_check_walk` and `_groups` check the public arrays: that
+splits look at columns of the table and at sets that are as wide as the column has cells, and that the table
+to be filled is as wide as the columns that are asked about. A walk of `level` steps in a complete tree ends
+at one of its 2**level nodes. Entries do not overflow: see `limits`, and `ROWS_IN_INT32` for `cell_counts`.
 """
 
 from __future__ import annotations
@@ -94,7 +101,8 @@ def cell_counts(
 def cell_moments(
     cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, begin, end, table
 ):
-    """Add (1, y, y squared) to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
+    """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
+    with_squares = table.shape[3] == 3
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     n_nodes = 1 << level
     first, last = _tree_range(
@@ -114,7 +122,8 @@ def cell_moments(
                     cell = cells[block + i, asked[first_node + at, slot]]
                     table[at, slot, cell, 0] += 1
                     table[at, slot, cell, 1] += target
-                    table[at, slot, cell, 2] += target * target
+                    if with_squares:
+                        table[at, slot, cell, 2] += target * target
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,7 @@ for the one place where a mechanism meets a private table. Each look charges the
 then adds noise, and returns only what the mechanism released. `observer.py` lets auditors replay void fits.
 """
 
+from dpforest.backends import MAX_PER_ROW, MAX_ROWS
 from dpforest.curator.observer import Look, Observer, watched_by
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpforest.curator.queries import Curator
@@ -14,6 +15,8 @@ from dpforest.curator.utilities import Centres, Subsets, Utility
 
 __all__ = [
     "EXPONENTIAL",
+    "MAX_PER_ROW",
+    "MAX_ROWS",
     "PERMUTE_AND_FLIP",
     "Block",
     "Centres",

@@ -1,4 +1,9 @@
-"""Compiled scores of candidate splits. Integers in, exact integers out."""
+"""Compiled scores of candidate splits. Integers in, exact integers out.
+
+Tables hold at most `MAX_ROWS` = 2**40 rows; `dpforest.backends.limits` lists the largest value of every step.
+Numbers are int64 and indices are not checked. All of them are public, none is a private count: features,
+boxes and subsets come from `Candidates`, whose arrays have the shapes that the loops below run over.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,10 @@ from numba import njit
 
 # Total base weight of one feature; every cut of it gets an equal whole-number part.
 FEATURE_WEIGHT = 2**20
+
+# Up to so many rows the plain formulas fit: GINI_UNIT n**2 = 2**62, and a**2 < 2**62.
+FEW = 2**26
+FEW_SQUARED = 2**31
 
 
 @njit(cache=True, nogil=True)
@@ -39,13 +48,79 @@ def base_measure(features, low, high, members, set_first, set_count, left_sets, 
 
 
 @njit(inline="always")
+def _square_over(a, n):
+    """Quotient and remainder of a**2 / n, for 0 <= a <= n <= 2**40.
+
+    a**2 may need 80 bits. With a = high 2**20 + low it is divided like on paper, digit by digit of 20 bits: a
+    high < 2**60 first, then the rest, at most n 2**20 <= 2**60, and a low < 2**60 together.
+    """
+    if a < FEW_SQUARED:
+        whole = a * a // n
+        return whole, a * a - whole * n
+    first = a * (a >> 20)
+    high = first // n
+    second = ((first - high * n) << 20) + a * (a & 0xFFFFF)
+    low = second // n
+    return (high << 20) + low, second - low * n
+
+
+@njit(inline="always")
 def _squared_error(n, total, squares):
-    """Floor of squares - total**2 / n; total = k n + r turns total**2 / n into k total + k r + r**2 / n."""
+    """Floor of squares - total**2 / n; total = k n + r turns total**2 / n into k total + k r + r**2 / n.
+
+    With L levels k <= L, total <= n L and squares <= n L**2; k total is at most total**2 / n, which is at
+    most `squares` (Cauchy and Schwarz), and k r <= L n. So with n L**2 <= 2**62 nothing leaves 64 bits.
+    """
     if n == 0:
         return 0
     k = total // n
     r = total - k * n
-    return squares - k * total - k * r - (r * r + n - 1) // n
+    whole, rest = _square_over(r, n)
+    return squares - k * total - k * r - whole - (rest > 0)
+
+
+@njit
+def _gini_of_many(left, total, is_left, n, unit):
+    """Floor of unit (n - sum of n_k**2 / n), each square divided by itself.
+
+    The quotients sum to at most n, the remainders to less than K n <= 2**56; divided by n they leave a
+    remainder below n, and unit times that is below 2**50.
+    """
+    whole, rest = 0, 0
+    for k in range(left.shape[0]):
+        count = left[k] if is_left else total[k] - left[k]
+        of_class, remainder = _square_over(count, n)
+        whole += of_class
+        rest += remainder
+    whole += rest // n
+    return unit * (n - whole) - (unit * (rest % n) + n - 1) // n
+
+
+@njit(inline="always")
+def _gini(left, total, is_left, unit):
+    """N Gini of one child, n - sum of n_k**2 / n, in whole units of 1 / unit, rounded down."""
+    n, squares = 0, 0
+    for k in range(left.shape[0]):
+        count = left[k] if is_left else total[k] - left[k]
+        n += count
+        squares += count * count
+    if n == 0:
+        return 0
+    if n > FEW:
+        return _gini_of_many(left, total, is_left, n, unit)  # `squares` may have overflowed: not used
+    return unit * (n * n - squares) // n
+
+
+@njit(inline="always")
+def _rescaled(score, unit, span):
+    """Floor of score unit / span, for unit <= 2**13; a product that might not fit is divided by parts.
+
+    span <= 2**17 (twice the levels of a target), so the remainder times the unit is at most 2**30.
+    """
+    if score < 2**49:
+        return score * unit // span
+    whole = score // span
+    return whole * unit + (score - whole * span) * unit // span
 
 
 @njit(inline="always")
@@ -111,26 +186,14 @@ def _score(left, total, kind, unit, rescaled, centre, span):
     if kind == 6:  # information_gain: the centre is the table of S
         return _information(left, total, centre)
     if kind >= 4:  # centred, centred_target
-        return _centred(left, total, centre, kind == 4) * rescaled // span
+        return _rescaled(_centred(left, total, centre, kind == 4), rescaled, span)
     if kind == 3:  # squared_error: the statistics are rows, sum, sum of squares
         right = total[0] - left[0], total[1] - left[1], total[2] - left[2]
         of_right = _squared_error(right[0], right[1], right[2]) // unit
         return -(_squared_error(left[0], left[1], left[2]) // unit + of_right)
     if kind == 1:  # max_operator: the unit is the number of classes that count
         return _most_common(left, total, unit, True) + _most_common(left, total, unit, False)
-    n_left, n_right, squares_left, squares_right = 0, 0, 0, 0
-    for k in range(left.shape[0]):
-        right = total[k] - left[k]
-        n_left += left[k]
-        n_right += right
-        squares_left += left[k] * left[k]
-        squares_right += right * right
-    score = 0  # gini
-    if n_left > 0:
-        score -= unit * (n_left * n_left - squares_left) // n_left
-    if n_right > 0:
-        score -= unit * (n_right * n_right - squares_right) // n_right
-    return score
+    return -_gini(left, total, True, unit) - _gini(left, total, False, unit)
 
 
 @njit(cache=True, nogil=True)
@@ -187,8 +250,11 @@ def scores(
 
 @njit(inline="always")
 def _priority(code, number):
-    """Public place in the queue of the rows of one cell; no two are equal (Steele et al. 2014, splitmix)."""
-    x = (np.uint64(code) << np.uint64(32)) + np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
+    """Public place in the queue of the rows of one cell (Steele et al. 2014, splitmix).
+
+    No two are equal: code < 2**16 and number < 2**48 give different words, and every step can be undone.
+    """
+    x = (np.uint64(code) << np.uint64(48)) + np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -252,12 +318,12 @@ def median_scores(table, is_class, unit, out):
 
 @njit(inline="always")
 def _impurity(counts, is_class, unit):
-    n, total, squares, gini = 0, 0, 0, 0
+    """N Gini, or the squared error of codes below COARSE_LEVELS: squares stay below 2**10 MAX_ROWS."""
+    if is_class:
+        return _gini(counts, counts, True, unit)
+    n, total, squares = 0, 0, 0
     for code in range(counts.shape[0]):
         n += counts[code]
         total += code * counts[code]
         squares += code * code * counts[code]
-        gini += counts[code] * counts[code]
-    if n == 0:
-        return 0
-    return unit * (n * n - gini) // n if is_class else _squared_error(n, total, squares)
+    return _squared_error(n, total, squares)

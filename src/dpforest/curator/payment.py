@@ -122,7 +122,7 @@ class Payments:
         amount, size = self.ledger.plan.amount(pool) * share, sum(blocks)
         parameters: dict[str, Any] = {"trees_per_row": 1, "blocks": len(blocks), "bound": bound}
         if self._is_pure:
-            rate = Rate.floor(amount / bound)
+            rate = mechanisms.block_norm_rate(amount / bound, size)
             by_block = [mechanisms.block_norm_variance(block, size, rate) for block in blocks]
             spread = np.repeat(by_block, blocks)
             parameters["noise_sd"] = math.sqrt(spread[0])

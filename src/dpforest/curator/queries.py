@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.backends import MAX_PER_ROW
 from dpforest.curator.cuts import balanced_cuts
 from dpforest.curator.observer import observer_of, question
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Payments
@@ -119,7 +120,7 @@ class Curator(SumQueries):
             return self._assignment.uniform_below(n_trees, self._rows.n_rows)
 
         drawn = draw() if self._observer is None else self._observer.scatter(draw)
-        self._rows.assign(drawn.astype(np.uint16))
+        self._rows.assign(drawn, n_trees)
         self._scattered = True
 
     # --- totals ----------------------------------------------------------------------------------------
@@ -195,8 +196,10 @@ class Curator(SumQueries):
         chosen = np.empty(features.shape[0] * features.shape[1], np.int64)
         unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(self.schema)
         tables: Iterator[tuple[slice, NDArray[Any]]]
-        if utility in (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET):
+        if utility is Utility.SQUARED_ERROR:
             tables = self._rows.cell_moments(trees, level, features, self._most_cells)
+        elif utility is Utility.CENTRED_TARGET:
+            tables = self._rows.cell_sums(trees, level, features, self._most_cells)
         else:
             tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
         for nodes, table in _in_chunks(tables):
@@ -299,6 +302,8 @@ class Curator(SumQueries):
         """
         self._demand_label_privacy()
         wide = np.abs(weights.astype(np.int64))
+        if wide.max(initial=0) > MAX_PER_ROW:
+            raise ValueError("A weight is beyond what sums of 2**40 rows have room for.")
         l1, l2_squared = (max(1, int(norm.max(initial=0))) for norm in (wide.sum(1), (wide**2).sum(1)))
         two = len(self.schema.classes.labels) == 2
         moved = 1 if two else 2

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.backends import MemoryBackend
+from dpforest.backends import MAX_PER_ROW, MemoryBackend
 from dpforest.curator.observer import Observer, question
 from dpforest.curator.payment import EXPONENTIAL, Payments
 from dpforest.mechanisms import quantile_range, quantile_utilities
@@ -63,7 +63,7 @@ class SumQueries:
             Of shape (n_classes or 1, coordinates of all blocks).
         """
         self._demand_row_privacy()
-        _check_bound(blocks, bound)
+        _check_bound(blocks, bound, bound)
         widths = [block.values.shape[1] for block in blocks]
         noise, variance = self._pay.for_sums(pool, share, purpose, widths, bound)
         asked = np.arange(self.schema.n_features, dtype=np.int32)[None, None]
@@ -86,7 +86,7 @@ class SumQueries:
             Of shape (n_blocks, n_blocks), symmetric: every product is released once.
         """
         self._demand_row_privacy()
-        _check_bound(blocks, bound)
+        _check_bound(blocks, bound, bound**2)
         upper = np.triu_indices(len(blocks))
         noise, variance = self._pay.for_sums(pool, share, purpose, [1] * len(upper[0]), bound**2)
         exact = self._rows.lookup_products(
@@ -176,7 +176,9 @@ def _mirror(upper: NDArray[Any]) -> NDArray[Any]:
     return mirrored
 
 
-def _check_bound(blocks: Sequence[Block], bound: int) -> None:
+def _check_bound(blocks: Sequence[Block], bound: int, per_row: int) -> None:
+    if per_row > MAX_PER_ROW:
+        raise ValueError("A bound is beyond what sums of 2**40 rows have room for.")
     for block in blocks:
         if np.abs(block.values).sum(axis=1).max() > bound:
             raise ValueError(f"A block of feature {block.feature} exceeds its bound {bound}.")

@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest import mechanisms
-from dpforest.backends import COARSE_LEVELS
+from dpforest.backends import COARSE_LEVELS, ERROR_LEVELS
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 from dpforest.structure.flat import EVERYTHING_LEFT, FlatTrees
@@ -82,7 +82,7 @@ class Utility(IntEnum):
         if self in (Utility.CENTRED, Utility.CENTRED_TARGET):
             return CENTRED_UNIT + 1
         if self is Utility.SQUARED_ERROR:
-            return -(-(schema.range.levels**2) // self.unit_for(schema))
+            return -(-(min(schema.range.levels, ERROR_LEVELS) ** 2) // self.unit_for(schema))
         if self is Utility.INFORMATION_GAIN:
             return int(np.diff(summed_logarithms()[-2:])[0])
         return 1 if self is Utility.MAX_OPERATOR else 2 * GINI_UNIT
@@ -96,7 +96,7 @@ class Utility(IntEnum):
         mechanism, epsilon / W, too small to represent.
         """
         if self is Utility.SQUARED_ERROR:
-            return max(1, schema.range.levels**2 // 1024)
+            return max(1, min(schema.range.levels, ERROR_LEVELS) ** 2 // 1024)
         return 1 if self is Utility.MAX_OPERATOR else GINI_UNIT
 
 
@@ -136,6 +136,8 @@ class Centres:
         """
         whole = np.maximum(np.floor(shares * (SHARE_UNIT - shares.shape[1])).astype(np.int64), 0) + 1
         whole[np.arange(len(whole)), whole.argmax(axis=1)] += SHARE_UNIT - whole.sum(axis=1)
+        if (whole < 1).any():
+            raise ValueError(f"Shares must sum to 1, of at most {SHARE_UNIT} classes.")
         return cls(whole, np.maximum(4 * (SHARE_UNIT - whole.min(axis=1)), 1))
 
     @classmethod

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Block, Curator
+from dpforest.curator import MAX_PER_ROW, Block, Curator
 from dpforest.schema import Schema
 
 STEEPNESS = 0.7  # of the tanh, at one mean absolute deviation
@@ -22,12 +22,14 @@ LEAST_SPREAD = 0.02  # of half the public range
 def units(n_sums: int, epsilon: float) -> int:
     """Integer units that stand for 1: fine enough for rounding and for the noise to be drawn quickly.
 
+    No finer than sums of the largest table have room for.
+
     Examples
     --------
     >>> units(20, 1.0), units(5000, 1.0)
     (256, 4096)
     """
-    return int(2 ** math.ceil(math.log2(max(256.0, n_sums * epsilon / 2))))
+    return min(int(2 ** math.ceil(math.log2(max(256.0, n_sums * epsilon / 2)))), MAX_PER_ROW)
 
 
 def whole_units(values: NDArray[np.float64], one: int) -> NDArray[np.int64]:

@@ -7,7 +7,12 @@ public lists, `splits` draws thresholds and category subsets of tree nodes. Each
 numba is imported at the first draw.
 """
 
-from dpforest.mechanisms.block_norm import block_norm, block_norm_log_pmf, block_norm_variance
+from dpforest.mechanisms.block_norm import (
+    block_norm,
+    block_norm_log_pmf,
+    block_norm_rate,
+    block_norm_variance,
+)
 from dpforest.mechanisms.noise import (
     discrete_gaussian,
     discrete_gaussian_log_pmf,
@@ -42,6 +47,7 @@ __all__ = [
     "balanced_subset_log_pmf",
     "block_norm",
     "block_norm_log_pmf",
+    "block_norm_rate",
     "block_norm_variance",
     "discrete_gaussian",
     "discrete_gaussian_log_pmf",

@@ -30,8 +30,9 @@ _ONE = np.uint64(1)
 _SIXTEEN = np.uint64(16)
 _LOW_16_BITS = np.uint64(0xFFFF)
 _LARGEST_PRODUCT = np.uint64(2**62)
-_LARGEST_INT64 = np.int64(2**63 - 1)
-_SMALLEST_INT64 = np.int64(-(2**63))
+_LARGEST_NOISE = np.uint64(2**63 - 1)
+_FEW_TURNS = np.uint64(2**12)
+LARGEST_RELEASED = np.int64(2**62)
 
 # Results of inverse_cdf that are not an index.
 NO_CANDIDATE = -1
@@ -122,6 +123,22 @@ def bernoulli_exp(
 
 
 @_compiled
+def _noise_size(turns: np.uint64, low: np.uint64, num: np.uint64, den: np.uint64) -> np.int64:
+    """Return (turns * den + low) // num, or 2**63 - 1 where that is more; num < 2**30, low < den <= 2**50.
+
+    den is divided first. Up to 2**12 turns, which have probability exp(-1) each, the products are at most
+    2**62. For more, what turns * (den % num) adds is divided by parts (turns = a num + b), at most `turns`.
+    """
+    each, over = den // num, den % num
+    if turns <= _FEW_TURNS:
+        return np.int64(turns * each + (turns * over + low) // num)
+    added = turns // num * over + (turns % num * over + low) // num
+    if each > _ZERO and turns > (_LARGEST_NOISE - added) // each:
+        return np.int64(_LARGEST_NOISE)
+    return np.int64(turns * each + added)
+
+
+@_compiled
 def laplace_noise(words: WordArray, pos: int, num: np.uint64, den: np.uint64) -> tuple[np.int64, int]:
     """Noise with pmf proportional to exp(-|k| num/den).
 
@@ -140,9 +157,7 @@ def laplace_noise(words: WordArray, pos: int, num: np.uint64, den: np.uint64) ->
             while again and pos <= words.size:
                 turns += _ONE
                 again, pos = bernoulli_exp_minus_one(words, pos)
-            # (turns * den + low) // num with den divided first: the products stay below 2**63 for as many as
-            # 2**13 turns (of probability exp(-1) each) at the smallest rate, 2**-50.
-            size = np.int64(turns * (den // num) + (turns * (den % num) + low) // num)
+            size = _noise_size(turns, low, num, den)
             if not negative:
                 return size, pos
             if size > 0:
@@ -151,13 +166,18 @@ def laplace_noise(words: WordArray, pos: int, num: np.uint64, den: np.uint64) ->
 
 
 @_compiled
-def _saturating_sum(value: np.int64, noise: np.int64) -> np.int64:
-    """Return value + noise, held at the ends of int64: a clamp after the noise costs no privacy."""
-    if noise > 0 and value > _LARGEST_INT64 - noise:
-        return _LARGEST_INT64
-    if noise < 0 and value < _SMALLEST_INT64 - noise:
-        return _SMALLEST_INT64
-    return value + noise
+def _held_sum(value: np.int64, noise: np.int64) -> np.int64:
+    """Return value + noise, both held between -2**62 and 2**62, for any value and abs(noise) < 2**63.
+
+    Holding the value brings neighbours no further apart, and holding the sum is post-processing: both cost no
+    privacy. Noise of 2**63 - 1 may stand for more, but every value then gives 2**62.
+    """
+    held = min(max(value, -LARGEST_RELEASED + 1), LARGEST_RELEASED - 1)
+    if noise > LARGEST_RELEASED - held:
+        return LARGEST_RELEASED
+    if noise < -LARGEST_RELEASED - held:
+        return -LARGEST_RELEASED
+    return held + noise
 
 
 @_compiled
@@ -170,7 +190,7 @@ def add_laplace(
         noise, after = laplace_noise(words, pos, np.uint64(num), np.uint64(den))
         if after > words.size:
             return item, pos
-        out[item] = _saturating_sum(values[item], noise)
+        out[item] = _held_sum(values[item], noise)
         pos = after
     return values.size, pos
 
@@ -183,8 +203,9 @@ def add_gaussian(
 
     With s = top/bottom: noise k of pmf exp(-|k|/s) is accepted with exp(-(|k| - s)**2 / (2 s**2)); the
     product is proportional to exp(-k**2 / (2 s**2)). In integers the exponent is (bottom |k| - top)**2 / (2
-    top**2). top <= 2**25, so 2 top**2 <= 2**51, and bottom |k| reaches 2**62 only when |k| >= 2**37 s, an
-    event of probability exp(-2**37).
+    top**2). top <= 2**25, so 2 top**2 <= 2**51, and bottom |k| reaches 2**62 only when |k| >= 2**37 s. That
+    takes 2**37 turns of `laplace_noise` in one item, hence a tape of 2**37 words: no memory holds it, and it
+    has probability exp(-2**37).
     """
     pos = 0
     rate_num, rate_den = np.uint64(bottom), np.uint64(top)
@@ -198,7 +219,7 @@ def add_gaussian(
             accepted, after = bernoulli_exp(words, after, distance, distance, np.uint64(2 * top * top))
         if after > words.size:
             return item, pos
-        out[item] = _saturating_sum(values[item], noise)
+        out[item] = _held_sum(values[item], noise)
         pos = after
     return values.size, pos
 

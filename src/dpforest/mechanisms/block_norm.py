@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -32,13 +33,15 @@ from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
 
 _LARGEST_RATE_TIMES_SIZE = 16  # radii are accepted with probability of about exp(-8) then
+_LARGEST = 2**62  # values are held at it, radii stay below: so sums stay below 2**63
 
 
 def block_norm(values: IntArray, blocks: Sequence[int], rate: Rate, words: RandomWords) -> IntArray:
     """Add noise with pmf proportional to exp(-rate * largest L1 norm of a block) to each row of a table.
 
     If one person's row changes one row of the table, and no block of it by more than s in L1 norm, then the
-    result is (rate * s)-differentially private.
+    result is (rate * s)-differentially private. Sums are held between -2**62 and 2**62 before the noise,
+    which brings neighbouring tables no further apart.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ def block_norm(values: IntArray, blocks: Sequence[int], rate: Rate, words: Rando
     blocks : sequence of int
         Coordinates of each block, in order.
     rate : Rate
-        Usually Rate.floor(epsilon / s), at most 16 / sum(blocks): measure in finer units otherwise.
+        Usually block_norm_rate(epsilon / s, sum(blocks)).
     words : RandomWords
         Randomness.
 
@@ -71,7 +74,31 @@ def block_norm(values: IntArray, blocks: Sequence[int], rate: Rate, words: Rando
             f"A rate of {float(rate):.3g} for {size} coordinates would be drawn too slowly; "
             "measure the sums in finer units, which lowers the rate."
         )
-    return table + np.stack([_noise(blocks, rate, words) for _ in table])
+    return np.clip(table, -_LARGEST, _LARGEST) + np.stack([_noise(blocks, rate, words) for _ in table])
+
+
+def block_norm_rate(x: Fraction, size: int) -> Rate:
+    """Largest rate that does not exceed x and is drawn quickly, for so many coordinates.
+
+    A lower rate is more noise than paid for; it is reached only where the noise is a few units or less.
+
+    Parameters
+    ----------
+    x : Fraction
+        Wanted rate, epsilon / s.
+    size : int
+        Coordinates of all blocks.
+
+    Returns
+    -------
+    Rate
+
+    Examples
+    --------
+    >>> block_norm_rate(Fraction(1, 4), 8), block_norm_rate(Fraction(100), 8)
+    (Rate(num=1, shift=2), Rate(num=2, shift=0))
+    """
+    return Rate.floor(min(x, Fraction(_LARGEST_RATE_TIMES_SIZE, size)))
 
 
 def block_norm_log_pmf(noise: IntArray, blocks: Sequence[int], rate: Rate) -> FloatArray:
@@ -152,6 +179,8 @@ def _radius(blocks: Sequence[int], rate: Rate, words: RandomWords) -> int:
         accepted = scale * math.prod(_points(m, radius) ** blocks.count(m) for m in set(blocks))
         offered = math.prod(range(radius + 1, radius + size + 1)) << size
         if _bernoulli(accepted, offered, words):
+            if radius >= _LARGEST:  # of probability below exp(-2**30) at any rate; no row is looked at here
+                raise OverflowError("The noise is beyond 2**62.")
             return radius
 
 

@@ -24,7 +24,8 @@ def discrete_laplace(values: npt.ArrayLike, rate: Rate, words: RandomWords) -> I
     """Add independent noise with pmf proportional to exp(-rate |k|) to integers.
 
     If one row changes the table by at most 1 in total (L1), releasing the result is rate-differentially
-    private. The sum is held at the ends of int64, which is post-processing.
+    private, for any table: values and results are held between -2**62 and 2**62, which brings neighbouring
+    tables no further apart.
 
     Parameters
     ----------
@@ -107,7 +108,8 @@ def discrete_gaussian(values: npt.ArrayLike, variance: Fraction, words: RandomWo
     """Add independent noise with pmf proportional to exp(-k**2 / (2 v)) to integers, v just above variance.
 
     If one row changes the table by at most D in Euclidean norm, releasing the result is D**2 / (2 variance)
-    zero-concentrated differentially private. v is `discrete_gaussian_parameter(variance)`, rounded up.
+    zero-concentrated differentially private. v is `discrete_gaussian_parameter(variance)`, rounded up. Values
+    and results are held as in `discrete_laplace`.
 
     Parameters
     ----------

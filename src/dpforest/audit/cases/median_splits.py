@@ -224,7 +224,7 @@ def _published_error() -> Measured:
 
 def _repaired_error() -> Measured:
     halves = Numeric(0, 1, bins=2)
-    schema = Schema({"x1": halves, "x2": halves}, target=Range(-1, 1))
+    schema = Schema({"x1": halves, "x2": halves}, target=Range(-1, 1, levels=2048))
     levels = schema.range.levels
 
     def table(with_new_row: bool) -> NDArray[np.int64]:

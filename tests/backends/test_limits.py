@@ -1,0 +1,206 @@
+"""The counting boundary: the largest table, and codes, cells, trees and splits that would lead out of one."""
+
+from math import isqrt
+
+import numpy as np
+import pytest
+
+import dpforest
+from dpforest.backends import MAX_PER_ROW, MAX_ROWS, MemoryBackend, _kernels, memory
+from dpforest.backends.limits import ERROR_LEVELS, MAX_TREES
+from dpforest.privacy import BudgetAccountant
+from dpforest.schema.declaration import MAX_SIZE
+from dpforest.structure import FlatTrees
+from tests.oracles import cell_table, random_trees
+
+N_CELLS = np.array([6, 4, 9], np.int32)
+
+
+def rows(n=5, **changes):
+    given = {
+        "cells": np.zeros((n, 3), np.uint8),
+        "target": np.zeros(n, np.int32),
+        "n_cells": N_CELLS,
+        "n_codes": 3,
+    }
+    return MemoryBackend(**{**given, **changes})
+
+
+# --- the number of rows ---------------------------------------------------------------------------------
+
+
+def test_one_row_more_than_the_largest_table_is_refused():
+    cells = np.broadcast_to(np.uint8(0), (MAX_ROWS + 1, 3))  # takes no memory
+    with pytest.raises(ValueError, match="at most 2\\*\\*40 rows"):
+        rows(cells=cells, target=np.broadcast_to(np.int32(0), MAX_ROWS + 1))
+
+
+def test_too_many_rows_are_refused_before_the_charge(monkeypatch):
+    monkeypatch.setattr(memory, "MAX_ROWS", 10)
+    accountant = BudgetAccountant(epsilon=1.0)
+    model = dpforest.RandomDecisionTreesClassifier(
+        2, bounds=(0, 1), classes=[0, 1], max_depth=1, epsilon=1.0, accountant=accountant
+    )
+    with pytest.raises(ValueError, match="rows"):
+        model.fit(np.zeros((11, 2)), np.zeros(11))
+    model.fit(np.zeros((10, 2)), np.zeros(10))  # nothing was spent before
+
+
+class Huge(MemoryBackend):
+    """Says that it has the largest number of rows."""
+
+    n_rows = MAX_ROWS
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_counts_of_the_largest_table(monkeypatch, n_threads):
+    """A pass that puts every row of a block in one cell: 32 bits would do for a block, not for all."""
+
+    def all_in_one_cell(*args):
+        begin, end, table = args[-3:]
+        table[0, 0, 0, 0] += end - begin
+
+    monkeypatch.setattr(_kernels, "cell_counts", all_in_one_cell)
+    backend = Huge(np.zeros((5, 3), np.uint8), np.zeros(5, np.int32), N_CELLS, 3, n_threads)
+    asked = np.zeros((1, 1, 1), np.int32)
+    _, table = next(backend.cell_counts(FlatTrees.unsplit(1, 0), 0, asked, 9))
+    assert table.max() == table.sum() == MAX_ROWS
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_tables_do_not_depend_on_the_blocks_that_are_added(monkeypatch, n_threads):
+    rng = np.random.default_rng(0)
+    cells, target = (
+        rng.integers(0, N_CELLS, (100, 3)).astype(np.uint8),
+        rng.integers(-1, 3, 100).astype(np.int32),
+    )
+    trees = random_trees(rng, 2, 2, N_CELLS, np.array([False, True, False]))
+    asked = rng.integers(0, 3, (2, 2, 2)).astype(np.int32)
+    monkeypatch.setattr(memory, "ROWS_IN_INT32", 7)
+    backend = MemoryBackend(cells, target, N_CELLS, 3, n_threads)
+    _, table = next(backend.cell_counts(trees, 1, asked, 9, by="target"))
+    assert table.dtype == np.int64
+    expected = cell_table(trees, 1, asked, cells, target[:, None] == np.arange(3), None, 9)
+    np.testing.assert_array_equal(table.reshape(expected.shape), expected)
+
+
+def test_blocks_are_small_enough_for_32_bits():
+    assert memory.ROWS_IN_INT32 < 2**31
+
+
+@pytest.mark.parametrize(
+    ("kernel", "largest"),
+    [
+        ("leaf_counts", [MAX_ROWS]),
+        ("leaf_sums", [MAX_ROWS, MAX_ROWS * MAX_SIZE]),
+        ("cell_sums", [MAX_ROWS, MAX_ROWS * MAX_SIZE]),
+        ("cell_moments", [MAX_ROWS, MAX_ROWS * ERROR_LEVELS, MAX_ROWS * ERROR_LEVELS**2]),
+        ("lookup_products", [MAX_ROWS * isqrt(MAX_PER_ROW) ** 2]),
+    ],
+)
+def test_the_last_row_of_the_largest_table_still_fits(kernel, largest):
+    """Tables that hold what all rows but one can add, and a pass over the last one."""
+    cells, every_tree = np.zeros((1, 1), np.uint8), np.empty(0, np.uint16)
+    top = ERROR_LEVELS if kernel == "cell_moments" else MAX_SIZE
+    levels = np.array([0 if kernel == "leaf_counts" else top], np.int32)
+    per_row = [amount // MAX_ROWS for amount in largest]
+    table = np.array(largest, np.int64) - per_row
+    no_trees = FlatTrees.unsplit(1, 0)
+    walk = (cells, levels, every_tree, no_trees.feature, no_trees.threshold, no_trees.left_sets, 0)
+    if kernel == "lookup_products":
+        table = table.reshape(1, 1)
+        _kernels.lookup_products(cells, np.array([0]), np.array([[isqrt(MAX_PER_ROW)]]), 0, 1, table)
+    elif kernel.startswith("cell"):
+        table = table.reshape(1, 1, 1, -1)
+        _kernels.cell_moments(*walk, np.zeros((1, 1), np.int32), 0, 0, 1, table)
+    else:
+        table = table.reshape(1, 1, -1)
+        getattr(_kernels, kernel)(*walk, 0, 1, table)
+    assert table.ravel().tolist() == largest
+
+
+def test_label_sums_of_large_weights():
+    weights = np.full((4, 1), -MAX_PER_ROW, np.int32)
+    backend = rows(4, target=np.array([0, 0, 0, 1], np.int32), n_codes=2)
+    assert backend.label_sums(weights).tolist() == [[-3 * MAX_PER_ROW, -MAX_PER_ROW]]
+
+
+# --- what kernels index with ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cells": np.array([[0, 4, 0]], np.uint8)},  # the second column has cells 0 to 3
+        {"cells": np.array([[255, 0, 0]], np.uint8)},
+        {"cells": np.array([[-1, 0, 0]])},  # signed: an index from the end
+        {"cells": np.zeros((1, 2), np.uint8)},
+        {"cells": np.zeros((2, 3), np.uint8)},
+        {"target": np.array([3], np.int32)},
+        {"target": np.array([16384], np.int32)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_a_schema_does_not_have_is_refused_whole(changes):
+    rows(1)
+    with pytest.raises(RuntimeError, match="schema"):
+        rows(1, **changes)
+
+
+def test_rows_are_scattered_over_the_trees_that_are_asked_about():
+    backend = rows(3)
+    with pytest.raises(ValueError, match=str(MAX_TREES)):
+        backend.assign(np.zeros(3, np.int64), MAX_TREES + 1)
+    for wrong in (np.array([0, 1, 2]), np.zeros(2, np.int64)):
+        with pytest.raises(RuntimeError, match="one of the trees"):
+            backend.assign(wrong, 2)
+    backend.assign(np.array([0, 1, 1]), 2)
+    assert backend.leaf_counts(FlatTrees.unsplit(2, 0))[:, 0, 0].tolist() == [1, 2]
+    for n_trees in (1, 3):
+        with pytest.raises(ValueError, match="trees that its rows are in"):
+            backend.leaf_counts(FlatTrees.unsplit(n_trees, 0))
+
+
+def test_the_last_of_the_most_trees_gets_its_rows():
+    backend = rows(3)
+    backend.assign(np.array([0, MAX_TREES - 1, MAX_TREES - 1]), MAX_TREES)
+    assert backend.leaf_counts(FlatTrees.unsplit(MAX_TREES, 0))[[0, -1], 0, 0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("feature", "threshold"), [(3, 0), (-1, 0), (0, -3), (2, -1)])
+def test_splits_that_do_not_fit_the_table_are_refused(feature, threshold):
+    """Columns that do not exist, sets that do not exist, and sets narrower than the column."""
+    trees = FlatTrees.unsplit(1, 1, np.zeros((2, 4), np.uint8))
+    trees.feature[0, 0], trees.threshold[0, 0] = feature, threshold
+    with pytest.raises(ValueError, match="do not fit"):
+        rows().leaf_counts(trees)
+    with pytest.raises(ValueError, match="do not fit"):
+        rows().subtract(8, 0.0, 8.0, 0.0, trees, np.zeros(2))
+    trees.feature[0, 0], trees.threshold[0, 0] = 1, -1
+    assert rows().leaf_counts(trees)[0, :, 0].tolist() == [0, 5]
+
+
+@pytest.mark.parametrize(("asked", "n_cells"), [([3], 9), ([-1], 9), ([2], 8)])
+def test_questions_that_do_not_fit_the_table_are_refused(asked, n_cells):
+    root, features = FlatTrees.unsplit(1, 0), np.array([[asked]], np.int32)
+    for ask in (rows().cell_counts, rows().cell_sums, rows().cell_moments):
+        with pytest.raises(ValueError, match=r"ask(ed)? about"):
+            next(ask(root, 0, features, n_cells))
+
+
+def test_scores_and_values_that_do_not_fit_are_refused():
+    root, prior, leaf = FlatTrees.unsplit(1, 0), np.zeros(3), np.zeros((1, 3))
+    weights, first = np.ones((1, 2)), np.zeros(1, np.int64)
+    wide = np.zeros((1, 3, 9, 3))
+    assert rows().number_correct(root, prior, leaf, wide, weights, first).tolist() == [5]
+    for wrong in [
+        (root, prior, leaf, wide[:, :, :8], weights, first),
+        (root, prior, leaf, wide, weights, first + 1),
+        (root, prior, np.zeros((2, 3)), wide, weights, first),
+        (root, prior[:2], leaf, wide, weights, first),
+        (root, np.zeros(2), np.zeros((1, 2)), wide[..., :2], weights, first),
+    ]:
+        with pytest.raises(ValueError, match="do not fit"):
+            rows().number_correct(*wrong)
+    with pytest.raises(ValueError, match="needs a value"):
+        rows().lookup_products(np.array([0]), [np.ones(5, np.int64)])
