@@ -177,10 +177,10 @@ def test_median_scores_are_exact_at_the_largest_table(is_class, data):
 
 def test_priorities_of_the_largest_table_are_different():
     """The hash can be undone, so it is enough that code and number never give the same word."""
-    from dpforest.curator._kernels import _priority
+    from dpforest.curator import _kernels
 
     codes, numbers = (0, 1, 2, MAX_SIZE - 1), (0, 1, 2**32 - 1, 2**32, 2**33, MAX_ROWS - 1)
-    assert len({int(_priority(code, number)) for code in codes for number in numbers}) == 24
+    assert len({int(_kernels._priority(code, number)) for code in codes for number in numbers}) == 24
 
 
 # --- queries over stubs of rows, without noise ----------------------------------------------------------
@@ -201,6 +201,9 @@ class Rows:
         table = np.zeros((1, asked.shape[2], n_cells, self.schema.n_codes if by == "target" else 1), np.int64)
         table[:, np.arange(asked.shape[2]), self.schema.n_cells - 1, -1] = MAX_ROWS
         yield slice(0, 1), table
+
+    def lookup_products(self, features, values):
+        return np.full((len(values), len(values)), MAX_ROWS * int(values[0][-1]) ** 2)
 
     def class_counts(self):
         return np.array([*[0] * (self.schema.n_codes - 2), MAX_ROWS, 0])
@@ -229,6 +232,15 @@ def test_sums_of_the_largest_table(by_class):
     with exact_curator(CLASSES) as curator:
         sums, _ = curator.lookup_sums("all", Fraction(1), "sums", blocks, MAX_PER_ROW, by_class)
     assert sums[-1].tolist() == [MAX_ROWS * MAX_PER_ROW, -MAX_ROWS * MAX_PER_ROW]
+
+
+def test_products_of_the_largest_table():
+    most = isqrt(MAX_PER_ROW)
+    with exact_curator(CLASSES) as curator:
+        sums, _ = curator.product_sums(
+            "all", Fraction(1), "products", [Block(0, np.full((6, 1), most))], most
+        )
+    assert sums.tolist() == [[MAX_ROWS * most**2]]
 
 
 def test_a_quantile_of_the_largest_table():

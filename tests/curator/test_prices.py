@@ -1,0 +1,199 @@
+"""Every query runs its mechanism at what was paid for: no louder than it must, and not a bit more quietly.
+
+How far a row (or a changed label) moves each table is written here once more, by hand, as are the prices; the
+ranges of scores themselves are tested in `test_utilities` and `test_queries`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from dpforest import mechanisms
+from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Block, Curator, PrivateTable, Utility
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetPlan, NeighboringRelation, rho_to_epsilon
+from dpforest.schema import Classes, Schema
+from dpforest.structure import FlatTrees
+from tests.curator.conftest import CLASSES, FEATURES, TARGET, rows_of
+from tests.curator.test_utilities import CENTRES
+
+ADD, LABEL = NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.LABEL_CHANGE
+TWO = Schema(FEATURES, Classes([0, 1]))
+RECORDS = [(0.1, "a", 0), (0.6, "b", 1), (0.9, "c", 1)]
+N_TREES = 3
+WHOLE = Fraction(1)
+WEIGHTS = np.array([[3, -1], [0, 2], [-2, -2]])  # L1 norms 4, 2, 4, squared L2 norms 10, 4, 8
+BLOCKS = [
+    Block(0, np.full((6, 1), 5)),
+    Block(0, np.arange(-3, 3)[:, None]),
+    Block(1, 5 * np.eye(5, dtype=int)),
+]
+LINES = [Block(0, np.full((6, 1), 5)), Block(1, np.full((5, 1), -4))]
+# the last step of the summed logarithms: 1024 (65537 ln 65537 - 65536 ln 65536), rounded down
+ENTROPY_STEP = 12_380
+
+
+class Case(NamedTuple):
+    """A query, and how far it moves: L1 norm or range of scores (pure), squared L2 norm or range (zCDP)."""
+
+    schema: Schema
+    ask: object
+    pure: int
+    zcdp: int
+    copies: int = 1
+    relation: NeighboringRelation = ADD
+
+
+def roots(curator):
+    return FlatTrees.unsplit(N_TREES, 1, curator.subsets.left_sets)
+
+
+def asked(n_slots):
+    features = np.zeros((N_TREES, 1, n_slots), np.int32)
+    features[..., 1:] = 1
+    return features
+
+
+def leaves(query, **options):
+    return lambda curator: getattr(curator, query)("all", FlatTrees.unsplit(N_TREES, 1), **options)
+
+
+def splits(utility):
+    def ask(curator):
+        centres = CENTRES.get(utility)
+        if centres is not None:
+            centres = type(centres)(np.repeat(centres.centre, N_TREES, 0), np.repeat(centres.span, N_TREES))
+        return curator.splits("all", roots(curator), 0, asked(2), utility, WHOLE, centres)
+
+    return ask
+
+
+def medians(curator):
+    return curator.medians("all", roots(curator), 0, asked(1)[..., 0], WHOLE)
+
+
+def features(curator):
+    return curator.features_by_median("all", roots(curator), 0, asked(2), WHOLE)
+
+
+def mixture(curator):
+    tables, weights, first = np.zeros((1, 2, 6, 3)), np.ones((4, 2)), np.zeros(4, np.int64)
+    tree = FlatTrees.unsplit(1, 0)
+    return curator.best_mixture("all", WHOLE, tree, np.zeros(3), np.zeros((1, 3)), tables, weights, first)
+
+
+CASES = {
+    "row_count": Case(CLASSES, lambda c: c.row_count("all"), 1, 1),
+    "class_counts": Case(CLASSES, lambda c: c.class_counts("all"), 1, 1),
+    "class_counts, labels": Case(CLASSES, lambda c: c.class_counts("all"), 2, 2, relation=LABEL),
+    "leaf_histograms": Case(CLASSES, leaves("leaf_histograms"), 1, 1, N_TREES),
+    "leaf_histograms, labels": Case(CLASSES, leaves("leaf_histograms"), 2, 2, N_TREES, LABEL),
+    "leaf_histograms, two labels": Case(TWO, leaves("leaf_histograms"), 1, 1, N_TREES, LABEL),
+    "leaf_soft_histograms": Case(TARGET, leaves("leaf_soft_histograms"), 8, 64, N_TREES),
+    "leaf_labels": Case(CLASSES, leaves("leaf_labels", mechanism=PERMUTE_AND_FLIP), 1, 1, N_TREES),
+    "leaf_labels, exponential": Case(CLASSES, leaves("leaf_labels", mechanism=EXPONENTIAL), 1, 1, N_TREES),
+    "rows_of_majority": Case(CLASSES, leaves("rows_of_majority"), 1, 1, N_TREES),
+    "medians": Case(CLASSES, medians, 2, 2, N_TREES),
+    "features_by_median": Case(CLASSES, features, 6 * 1024, 6 * 1024, N_TREES),
+    "features_by_median, numbers": Case(TARGET, features, 3 * 31**2, 3 * 31**2, N_TREES),
+    "max_operator": Case(CLASSES, splits(Utility.MAX_OPERATOR), 1, 1, N_TREES),
+    "gini": Case(CLASSES, splits(Utility.GINI), 2048, 2048, N_TREES),
+    "squared_error": Case(TARGET, splits(Utility.SQUARED_ERROR), 64, 64, N_TREES),
+    "information_gain": Case(CLASSES, splits(Utility.INFORMATION_GAIN), ENTROPY_STEP, ENTROPY_STEP, N_TREES),
+    "centred": Case(CLASSES, splits(Utility.CENTRED), 4097, 4097, N_TREES),
+    "centred_target": Case(TARGET, splits(Utility.CENTRED_TARGET), 4097, 4097, N_TREES),
+    "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
+    "lookup_sums": Case(CLASSES, lambda c: c.lookup_sums("all", WHOLE, "s", BLOCKS, 5, True), 5, 3 * 5**2),
+    "product_sums": Case(CLASSES, lambda c: c.product_sums("all", WHOLE, "p", LINES, 5), 25, 3 * 25**2),
+    "best_mixture": Case(CLASSES, mixture, 1, 1),
+    "label_sums": Case(CLASSES, lambda c: c.label_sums("all", WEIGHTS), 8, 20, relation=LABEL),
+    "label_sums, two labels": Case(TWO, lambda c: c.label_sums("all", WEIGHTS), 4, 10, relation=LABEL),
+}
+
+# where each mechanism takes its strength
+STRENGTH = {
+    "discrete_laplace": 1,
+    "discrete_gaussian": 1,
+    "permute_and_flip": 1,
+    "exponential": 2,
+    "block_norm": 2,
+}
+
+
+@contextmanager
+def metered() -> Iterator[list[tuple[str, object]]]:
+    """List every mechanism that runs, with its strength."""
+    found: list[tuple[str, object]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for name in STRENGTH:
+            patch.setattr(mechanisms, name, _watched(name, getattr(mechanisms, name), found))
+        yield found
+
+
+def _watched(name, mechanism, found):
+    def run(*args):
+        found.append((name, args[STRENGTH[name]]))
+        return mechanism(*args)
+
+    return run
+
+
+def price(mechanism, strength, moves, pure):
+    """Epsilon, or rho, of one mechanism for one step."""
+    if mechanism == "discrete_gaussian":  # Bun and Steinke 2016; Canonne, Kamath and Steinke 2020
+        return Fraction(moves) / (2 * mechanisms.discrete_gaussian_parameter(strength))
+    epsilon = strength.value * moves
+    if pure:
+        return epsilon
+    # bounded range (Cesar and Rogers 2021) for the exponential mechanism only
+    return epsilon**2 / (8 if mechanism == "exponential" else 2)
+
+
+def assert_priced(name, delta=0):
+    """The mechanisms of a query cost, together for all copies, what the ledger was charged; hardly less."""
+    case = CASES[name]
+    plan = BudgetPlan.divide(2, delta, {"all": 1}, relation=case.relation)
+    table = PrivateTable(*rows_of(RECORDS), case.schema)
+    with Curator(table, plan, RandomWords.seeded(0)) as curator, metered() as found:
+        case.ask(curator)
+        charged = curator.ledger.total()
+    assert charged == plan.total
+    assert found
+    moves = case.zcdp if delta else case.pure
+    costs = [case.copies * price(kind, strength, moves, not delta) for kind, strength in found]
+    assert charged * Fraction(9999, 10_000) <= max(costs) <= charged
+
+
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)], ids=["pure", "zcdp"])
+@pytest.mark.parametrize("name", CASES)
+def test_mechanisms_run_at_what_was_paid(name, delta):
+    assert_priced(name, delta)
+
+
+def test_every_question_that_costs_has_a_price_here():
+    free = {"scatter_rows", "subtract", "public_medians", "public_cells"}
+    questions = {name for name in dir(Curator) if hasattr(getattr(Curator, name), "__wrapped__")}
+    assert questions - free == {name.split(",")[0] for name in CASES} - {u.name.lower() for u in Utility} | {
+        "splits"
+    }
+
+
+def assert_group_privacy(delta=0):
+    """What a person's rows cost together, by the definition: k steps cost k epsilon, or k**2 rho."""
+    for relation, steps in ((ADD, 1), (NeighboringRelation.REPLACE_ONE, 2), (LABEL, 1)):
+        for rows in (1, 3):
+            plan = BudgetPlan.divide(2, delta, {"all": 1}, relation=relation, max_rows_per_person=rows)
+            if delta:
+                epsilon = rho_to_epsilon(plan.total * (rows * steps) ** 2, delta)
+            else:
+                epsilon = plan.total * rows * steps
+            assert 2 * 0.9999 <= epsilon <= 2
+
+
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)], ids=["pure", "zcdp"])
+def test_several_rows_of_a_person_cost_what_was_promised(delta):
+    assert_group_privacy(delta)

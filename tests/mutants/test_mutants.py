@@ -1,0 +1,369 @@
+"""Slips that are easily made, each planted in the real code and caught by a check that passes without it.
+
+A row is a name, the change and the check. The change is a few words of the text of one function; a row whose
+text is gone fails, so the table follows the code. Planted bugs that need many runs to be seen, and the
+auditors that see them, are in `tests/audit/test_mutants.py`.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from dpforest.curator import Utility
+from tests.backends import test_limits as limits
+from tests.curator import test_largest_tables as largest
+from tests.curator.test_prices import assert_group_privacy, assert_priced
+from tests.mechanisms.test_likelihood_ratio import (
+    test_no_neighbour_changes_a_probability_by_more_than_epsilon as keeps_epsilon,
+)
+from tests.mutants import checks
+from tests.mutants.planting import Plant, constant, kernel_slip, slip
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
+
+QUERIES, SUMS, PAYMENT = (
+    "dpforest.curator.queries:Curator",
+    "dpforest.curator.sums",
+    "dpforest.curator.payment",
+)
+UTILITIES, BACKEND = "dpforest.curator.utilities", "dpforest.backends.memory:MemoryBackend"
+WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanisms.splits"
+ZCDP = Fraction(1, 10**6)
+
+
+class Mutant(NamedTuple):
+    """A slip, and the check that must fail under it."""
+
+    plant: Plant
+    check: Callable[[], None]
+
+
+def priced(query: str, delta: Fraction | int = 0) -> Callable[[], None]:
+    return partial(assert_priced, query, delta)
+
+
+def with_patch(test: Callable[..., None], *args: object) -> Callable[[], None]:
+    """Call a test that wants pytest's monkeypatch."""
+
+    def check() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            test(patch, *args)
+
+    return check
+
+
+MUTANTS = {
+    # --- prices -----------------------------------------------------------------------------------------
+    "permute-and-flip priced as exponential under zCDP": Mutant(
+        slip(f"{PAYMENT}:Payments.for_choice", ("epsilon = pure_epsilon", "epsilon = exponential_epsilon")),
+        priced("leaf_labels", ZCDP),
+    ),
+    "block count forgotten under zCDP": Mutant(
+        slip(f"{PAYMENT}:Payments.for_sums", ("squared = len(blocks) * bound**2", "squared = bound**2")),
+        priced("lookup_sums", ZCDP),
+    ),
+    "copies of trees forgotten": Mutant(
+        slip(f"{QUERIES}._copies", ("else trees.n_trees", "else 1")), priced("leaf_histograms")
+    ),
+    "copies forgotten in the amount of a choice": Mutant(
+        slip(f"{PAYMENT}:Payments.for_choice", ("* share / copies", "* share")), priced("medians")
+    ),
+    "features by median at twice epsilon": Mutant(
+        slip(
+            f"{QUERIES}.features_by_median",
+            ("median_scores.range(is_class)", "median_scores.range(is_class) // 2"),
+        ),
+        priced("features_by_median"),
+    ),
+    "range at the exact median for one half only": Mutant(
+        slip(f"{UTILITIES}:_MedianScores.range", ("else 3 * (COARSE", "else 2 * (COARSE")),
+        priced("features_by_median, numbers"),
+    ),
+    "noise of soft histograms as for one count": Mutant(
+        slip(
+            f"{QUERIES}.leaf_soft_histograms", ("levels, l2_squared=levels**2", "levels, l2_squared=levels")
+        ),
+        priced("leaf_soft_histograms", ZCDP),
+    ),
+    "quantiles priced as medians": Mutant(
+        slip(
+            f"{SUMS}:SumQueries.target_quantile",
+            ("quantile_range(numerator, denominator)", "quantile_range()"),
+        ),
+        priced("target_quantile"),
+    ),
+    "products priced as sums": Mutant(
+        slip(f"{SUMS}:SumQueries.product_sums", ("len(upper[0]), bound**2", "len(upper[0]), bound")),
+        priced("product_sums"),
+    ),
+    "a changed label counted once": Mutant(
+        slip(f"{QUERIES}.leaf_histograms", ("l1 = 2 if", "l1 = 1 if")), priced("leaf_histograms, labels")
+    ),
+    "a changed label counted once in class counts": Mutant(
+        slip(f"{QUERIES}.class_counts", ("moved = 2 if", "moved = 1 if")), priced("class_counts, labels")
+    ),
+    "weights of a changed label counted once": Mutant(
+        slip(f"{QUERIES}.label_sums", ("moved = 1 if two else 2", "moved = 1")), priced("label_sums", ZCDP)
+    ),
+    "Gini with the range of binary labels": Mutant(
+        slip(f"{UTILITIES}:Utility.range_for", ("else 2 * GINI_UNIT", "else GINI_UNIT")), priced("gini")
+    ),
+    "rates rounded up": Mutant(
+        slip("dpforest.mechanisms.rates:Rate.floor", ("// x.denominator", "// x.denominator + 1")),
+        checks.rates_are_rounded_down,
+    ),
+    "variances rounded down": Mutant(
+        slip("dpforest.mechanisms.noise:_standard_deviation", ("4**k) - 1) + 1, 2**k", "4**k) - 1), 2**k")),
+        checks.variances_are_rounded_up,
+    ),
+    "rho of a group by k instead of k squared": Mutant(
+        slip("dpforest.privacy.plan:BudgetPlan.__post_init__", ("/ multiplier**2", "/ multiplier")),
+        partial(assert_group_privacy, ZCDP),
+    ),
+    "a pool overdrawn": Mutant(
+        slip("dpforest.privacy.ledger:Ledger.charge", ("if cost > remaining", "if cost > holds")),
+        checks.a_pool_is_not_overdrawn,
+    ),
+    "a look that is not charged": Mutant(
+        slip(
+            f"{PAYMENT}:Payments.for_choice",
+            ("self._charge(pool, share,", "self._charge(pool, share / 2,"),
+        ),
+        checks.looks_are_charged,
+    ),
+    "a promise rounded down": Mutant(
+        slip(
+            "dpforest.privacy.plan:BudgetPlan.guarantee",
+            ("float_at_least(self.epsilon)", "float(self.epsilon)"),
+        ),
+        checks.a_promise_is_not_below_what_is_spent,
+    ),
+    # --- ranges and bounds ------------------------------------------------------------------------------
+    "range of medians off by one": Mutant(
+        slip(f"{SPLITS}:quantile_range", ("return 2 * max", "return -1 + 2 * max")),
+        partial(keeps_epsilon, "median"),
+    ),
+    "range of quantiles on one side only": Mutant(
+        slip(f"{SPLITS}:quantile_range", ("max(numerator, denominator - numerator)", "numerator")),
+        partial(keeps_epsilon, "quartile"),
+    ),
+    "range of centred scores halved": Mutant(
+        slip(f"{UTILITIES}:Centres.of_shares", ("np.maximum(4 *", "np.maximum(2 *")),
+        partial(checks.scores_move_within, Utility.CENTRED),
+    ),
+    "range of centred targets for one side": Mutant(
+        slip(f"{UTILITIES}:Centres.of_means", ("2 * np.maximum(whole, levels - whole)", "2 * whole")),
+        partial(checks.scores_move_within, Utility.CENTRED_TARGET),
+    ),
+    "shares that do not sum to one": Mutant(
+        slip(f"{UTILITIES}:Centres.of_shares", ("if (whole < 1).any()", "if False")),
+        largest.test_shares_of_more_classes_than_units_are_refused,
+    ),
+    "soft histogram scaled wrongly": Mutant(
+        slip(f"{QUERIES}.leaf_soft_histograms", ("levels * counts - sums", "counts - sums")),
+        checks.one_row_moves_both_sums_of_a_leaf_by_the_levels,
+    ),
+    "residual target not clipped above": Mutant(
+        slip(f"{BACKEND}.subtract", ("0, levels)", "0, None)")),
+        checks.what_is_left_of_a_target_stays_on_the_grid,
+    ),
+    "residual target not clipped below": Mutant(
+        slip(f"{BACKEND}.subtract", ("0, levels)", "None, levels)")),
+        checks.what_is_left_of_a_target_stays_on_the_grid,
+    ),
+    "target level not clipped": Mutant(
+        slip(
+            "dpforest.schema.target:Range.encode_part",
+            (
+                "np.clip(np.where(missing, self.low, doubles), self.low, self.high)",
+                "np.where(missing, self.low, doubles)",
+            ),
+            ("np.clip(rounded, 0, self.levels)", "rounded"),
+        ),
+        checks.targets_stay_on_the_grid,
+    ),
+    "sums beyond their bound": Mutant(
+        slip(f"{SUMS}:_check_bound", ("np.abs(block.values)", "block.values")),
+        checks.blocks_stay_within_their_bound,
+    ),
+    "sums of rows sold to label privacy": Mutant(
+        slip(f"{SUMS}:SumQueries.lookup_sums", ("self._demand_row_privacy()", "pass")),
+        checks.sums_are_for_rows_that_come_and_go,
+    ),
+    # --- secrets and noise ------------------------------------------------------------------------------
+    "rows to trees round-robin": Mutant(
+        slip(
+            f"{QUERIES}.scatter_rows",
+            (
+                "self._assignment.uniform_below(n_trees, self._rows.n_rows)",
+                "np.arange(self._rows.n_rows) % n_trees",
+            ),
+        ),
+        checks.rows_share_a_tree_by_chance,
+    ),
+    "rows to trees in equal groups": Mutant(
+        slip(
+            f"{QUERIES}.scatter_rows",
+            (
+                "self._assignment.uniform_below(n_trees, self._rows.n_rows)",
+                "np.argsort(self._assignment.uniform_below(2**60, self._rows.n_rows)) % n_trees",
+            ),
+        ),
+        checks.rows_share_a_tree_by_chance,
+    ),
+    "empty leaves without noise": Mutant(
+        slip(
+            f"{QUERIES}.leaf_histograms",
+            (
+                "return noise(self._rows.leaf_counts(trees))",
+                "counts = self._rows.leaf_counts(trees); "
+                "return np.where(counts.any(axis=2, keepdims=True), noise(counts), counts)",
+            ),
+        ),
+        checks.empty_leaves_are_noisy,
+    ),
+    "empty leaves of numbers without noise": Mutant(
+        slip(
+            f"{QUERIES}.leaf_soft_histograms",
+            ("return noise(", "return np.where(counts == 0, 0, 1)[..., None] * noise("),
+        ),
+        checks.empty_leaves_are_noisy,
+    ),
+    "noise drawn once for all leaves": Mutant(
+        slip(
+            f"{QUERIES}.leaf_histograms",
+            (
+                "return noise(self._rows.leaf_counts(trees))",
+                "counts = self._rows.leaf_counts(trees); return counts + noise(0 * counts[:, :1])",
+            ),
+        ),
+        checks.leaves_have_noise_of_their_own,
+    ),
+    "the other class released as it is": Mutant(
+        slip(
+            f"{QUERIES}.leaf_histograms",
+            ("[counts.sum(axis=-1, keepdims=True) - second, second]", "[counts[..., :1], second]"),
+        ),
+        checks.both_counts_of_two_classes_are_noisy,
+    ),
+    "the other class's sums released as they are": Mutant(
+        slip(
+            f"{QUERIES}.label_sums",
+            ("[sums.sum(axis=1, keepdims=True) - second, second]", "[sums[:, :1], second]"),
+        ),
+        checks.both_counts_of_two_classes_are_noisy,
+    ),
+    "a dropped random word": Mutant(
+        slip(f"{WORDS}.run", ("kept = tape[used:]", "kept = tape[used + 1:]")),
+        checks.no_word_is_dropped_where_the_tape_is_cut,
+    ),
+    "unfinished items begun anew": Mutant(
+        slip(f"{WORDS}.run", ("kept = tape[used:]", "kept = tape[:0]")),
+        checks.no_word_is_dropped_where_the_tape_is_cut,
+    ),
+    "system randomness from a seed": Mutant(
+        slip(f"{WORDS}.system", ("cls(os.urandom)", "cls.seeded(0)")), checks.system_words_are_new_every_time
+    ),
+    "minus zero counted as a second zero": Mutant(
+        kernel_slip("mechanisms", ("if size > 0:", "if size >= 0:")), checks.laplace_noise_counts_zero_once
+    ),
+    "candidates are the observed values": Mutant(
+        slip(
+            f"{SPLITS}:quantile_utilities", ("return utilities, base", "return utilities, base * (table > 0)")
+        ),
+        checks.thresholds_do_not_follow_rows,
+    ),
+    "empty nodes skipped": Mutant(
+        slip(f"{PAYMENT}:_choose", ("weights.any(axis=1)\n", "weights.any(axis=1) & scores.any(axis=1)\n")),
+        checks.empty_nodes_choose_too,
+    ),
+    "rows without a label counted": Mutant(
+        kernel_slip("backends", ("                if code >= 0:\n", "                if code >= -1:\n")),
+        checks.rows_without_a_label_count_nowhere,
+    ),
+    # --- width of integers ------------------------------------------------------------------------------
+    "more rows than integers have room for": Mutant(
+        slip(f"{BACKEND}.__init__", ("if len(cells) > MAX_ROWS", "if len(cells) > MAX_ROWS + 1")),
+        with_patch(limits.test_too_many_rows_are_refused_before_the_charge),
+    ),
+    "tables of 32 bits": Mutant(
+        constant("dpforest.backends.memory:ROWS_IN_INT32", 2**41),
+        with_patch(limits.test_counts_of_the_largest_table, 1),
+    ),
+    "blocks added in 32 bits": Mutant(
+        slip(f"{BACKEND}._in_threads", ("total.astype(np.int64)", "total")),
+        with_patch(limits.test_counts_of_the_largest_table, 3),
+    ),
+    "Gini that leaves 64 bits": Mutant(
+        kernel_slip("curator", ("FEW = 2**26", "FEW = 2**41")),
+        partial(largest.test_gini_of_the_largest_table_with_many_classes, 2),
+    ),
+    "squared errors of all levels": Mutant(
+        constant("dpforest.backends.memory:ERROR_LEVELS", 2**16),
+        largest.test_a_target_of_most_levels_keeps_the_range_of_squared_errors,
+    ),
+    "bounds that sums have no room for": Mutant(
+        slip(f"{SUMS}:_check_bound", ("if per_row > MAX_PER_ROW", "if bound > MAX_PER_ROW")),
+        largest.test_bounds_one_step_beyond_are_refused_before_the_charge,
+    ),
+    "two rows with one place at the median": Mutant(
+        kernel_slip("curator", ("np.uint64(48)", "np.uint64(32)")),
+        largest.test_priorities_of_the_largest_table_are_different,
+    ),
+    "cells that no table has": Mutant(
+        slip(f"{BACKEND}.__init__", ("(cells.max(axis=0, initial=0) >= n_cells).any()", "False")),
+        partial(
+            limits.test_what_a_schema_does_not_have_is_refused_whole,
+            {"cells": np.array([[9, 0, 0]], np.uint8)},
+        ),
+    ),
+    "levels that no table has": Mutant(
+        slip(f"{BACKEND}.__init__", ("target.max(initial=-1) >= n_codes", "False")),
+        partial(
+            limits.test_what_a_schema_does_not_have_is_refused_whole, {"target": np.array([16384], np.int32)}
+        ),
+    ),
+    # --- life of a model --------------------------------------------------------------------------------
+    "rows kept behind the curator": Mutant(
+        slip(f"{QUERIES}.__exit__", ("del self._rows", "self._kept = self._rows")),
+        checks.rows_are_gone_when_the_curator_is,
+    ),
+    "looks after the release": Mutant(
+        slip(f"{QUERIES}.__exit__", ("self.ledger.freeze()", "pass")),
+        checks.rows_are_gone_when_the_curator_is,
+    ),
+    "a fitted attribute surviving a refit": Mutant(
+        slip(
+            "dpforest.forests.release:Releasing._forget",
+            ("self.__dict__ = self._unfitted_copy().__dict__", "pass"),
+        ),
+        checks.nothing_of_an_earlier_fit_survives,
+    ),
+    "a void fit charged": Mutant(
+        slip(
+            "dpforest.forests.base:PrivateForest._payer",
+            ("is not None and voids", "is not None and not voids"),
+        ),
+        checks.a_void_fit_is_not_charged,
+    ),
+    "a seed that is not mentioned": Mutant(
+        slip("dpforest.forests.base:PrivateForest._voids", ("if self.random_state is not None", "if False")),
+        checks.a_void_fit_says_so,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_check_passes_on_the_code_as_it_is(name: str) -> None:
+    MUTANTS[name].check()
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_check_fails_under_the_slip(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    MUTANTS[name].plant(monkeypatch)
+    with np.errstate(all="ignore"), pytest.raises((AssertionError, pytest.fail.Exception)):
+        MUTANTS[name].check()
