@@ -3,18 +3,22 @@
 Nothing here is statistical: a replay compares exact tables, so there are no false alarms.
 """
 
+import json
 import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.base import clone
 
 import dpforest
 from dpforest.audit import audit_replay
+from dpforest.audit.replay.cases import quick_cases
 from dpforest.audit.replay.movement import Movement, price
 from dpforest.backends import MemoryBackend
 from dpforest.baselines import FriedmanSchusterTreeClassifier
+from dpforest.cli import main
 from dpforest.curator import Curator, Look, Utility, payment
 from dpforest.forests import base
 from dpforest.privacy import BudgetAccountant, Event, exponential_epsilon_from_rho
@@ -83,10 +87,17 @@ def test_nothing_is_spent_and_the_estimator_is_left_alone():
 
 
 def test_what_promises_nothing_is_refused():
-    with pytest.raises(ValueError, match="promises nothing"):
+    with pytest.raises(ValueError, match="Nothing is promised"):
         replayed(dpforest.RandomDecisionTreesClassifier(2, schema=TWO, epsilon=np.inf))
     with pytest.raises(TypeError, match="this library"):
         audit_replay(object(), X, Y, ODD, 1)
+
+
+@pytest.mark.parametrize("case", list(quick_cases()), ids=lambda case: case.name)
+def test_every_estimator_and_option_passes(case):
+    """With changing promises, forms of tables, numbers of rows and odd rows; `make audit` crosses them."""
+    result = case.run()
+    assert not result.violation, str(result)
 
 
 # --- planted flaws: what is asked ------------------------------------------------------------------------
@@ -206,7 +217,7 @@ def test_findings_say_where_the_row_has_to_be():
 
 
 def round_robin(curator, n_trees):
-    curator._rows.assign((np.arange(curator._rows.n_rows) % n_trees).astype(np.uint16))
+    curator._rows.assign((np.arange(curator._rows.n_rows) % n_trees).astype(np.uint16), n_trees)
     curator._scattered = True
 
 
@@ -266,6 +277,39 @@ def test_labels_that_are_not_public_are_found(monkeypatch):
         lambda rows, by: (rows._target - 1, 1) if by == "nothing" else codes(rows, by),
     )
     assert "question" in kinds(replayed(model))
+
+
+# --- the command -----------------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    given = [
+        "audit",
+        "replay",
+        "RandomDecisionTreesClassifier",
+        "--quick",
+        "--jobs",
+        "1",
+        *arguments,
+    ]
+    return CliRunner().invoke(main, given)
+
+
+def test_the_command_replays_and_counts():
+    result = command()
+    assert result.exit_code == 0, result.output
+    assert "violations found: 0 of 10 cases" in result.output
+    assert "no case has all of" in command("nobody's forest").output
+
+
+def test_the_command_tells_what_it_found_by_its_exit_code(monkeypatch, tmp_path):
+    monkeypatch.setattr(Curator, "_copies", lambda curator, trees: 1)
+    result = command("--out", str(tmp_path / "found.json"))
+    assert result.exit_code == 1, result.output
+    assert "moved by" in result.output
+    assert {case["verdict"] for case in json.loads((tmp_path / "found.json").read_text())} == {
+        "violation found"
+    }
 
 
 # --- the yardstick ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from dpforest.audit.replay.facts import differing
 from dpforest.audit.replay.movement import price
@@ -78,8 +79,9 @@ def audit_replay(
     """
     if not isinstance(estimator, PrivateForest):
         raise TypeError("Only estimators of this library can be replayed; use `audit` for others.")
-    if estimator._given_up():
-        raise ValueError("This estimator promises nothing, so there is nothing to replay.")
+    voids = clone(estimator).set_params(random_state=None)._voids()
+    if voids:
+        raise ValueError(f"Nothing is promised, so there is nothing to replay: {'; '.join(voids)}.")
     plan = estimator.privacy_plan()
     make = source or _arrays_like(X, y)
     both = getattr(estimator, "persons_in_both", False)
@@ -102,6 +104,8 @@ def audit_replay(
         findings += found
         loss = max(loss, cost)
         seen.append(neighbour.words)
+    if not seen:
+        raise ValueError("This table has no neighbours by the promised relation; give it more rows.")
     return ReplayResult(
         name or type(estimator).__name__,
         float(_promised(plan)),

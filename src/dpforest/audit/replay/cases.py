@@ -7,23 +7,22 @@ with all promises and odd rows, and all kinds of tables with all odd rows.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, product
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
 
 from dpforest.audit.replay.auditing import audit_replay
 from dpforest.audit.replay.result import ReplayResult
-from dpforest.audit.replay.sources import MIXED_SOURCES, NUMBER_SOURCES
+from dpforest.audit.replay.worlds import MIXED, NUMBERS, RANGES, World
 from dpforest.audit.subjects import OPTIONS, LinearPartForestClassifier
 from dpforest.forests.saved import ESTIMATORS
 from dpforest.privacy import NeighboringRelation
-from dpforest.schema import Classes, Feature, Nominal, Numeric, Ordinal, Range, Schema
+from dpforest.schema import Classes, Range
 
-N_ROWS = 24
+SIZES = 24, 24, 24, 1, 0  # rows of the first table
 PROMISES: dict[str, dict[str, Any]] = {
     "pure": {},
     "delta": {"delta": 1e-6},
@@ -44,101 +43,39 @@ _MORE_OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 @dataclass(frozen=True)
-class World:
-    """A kind of table: its columns, a row of each kind, and the forms that it may be handed over in."""
-
-    features: dict[str, Feature]
-    types: list[type]
-    usual: Callable[[np.random.Generator], list[Any]]
-    odd: dict[str, list[Any]]
-    classes: tuple[Any, ...]
-    sources: dict[str, Callable[..., Any]]
-
-    def schema(self, target: Classes | Range) -> Schema:
-        """Return the schema with a target."""
-        return Schema(self.features, target)
-
-
-NAN, INF = math.nan, math.inf
-LARGE = 2**53  # its successor is no double
-NUMBERS = World(
-    {
-        "age": Numeric(0, 8, bins=4),
-        "visits": Numeric(0, 7, integer=True, bins=4),
-        "smokes": Nominal([False, True]),
-        "code": Nominal([LARGE, LARGE + 1, LARGE + 2]),
-    },
-    [float, int, bool, int],
-    lambda rng: [8 * rng.random(), int(rng.integers(8)), bool(rng.integers(2)), LARGE + int(rng.integers(3))],
-    {
-        "usual": [7.9, 1, True, LARGE + 1],
-        "missing": [NAN, NAN, NAN, NAN],
-        "nothing": [None, None, None, None],
-        "far above": [1e300, 10**15, 17, 2**63 - 1],
-        "far below": [-1e300, -(10**15), -1, -(2**63)],
-        "infinite": [INF, INF, -INF, INF],
-        "largest single": [3.4028235e38, 1.17549435e-38, 0.1, 3.4028235e38],
-        "border": [8.0, 7.5, 1.0, LARGE - 1],
-    },
-    (0, 1, 2),
-    NUMBER_SOURCES,
-)
-MIXED = World(
-    {
-        "age": Numeric(0, 8, bins=4),
-        "ward": Nominal(["a", "b", "c"]),
-        "grade": Ordinal(["low", "middle", "high"]),
-        "smokes": Nominal([False, True]),
-    },
-    [float, str, str, bool],
-    lambda rng: [
-        8 * rng.random(),
-        "abc"[rng.integers(3)],
-        ["low", "middle", "high"][rng.integers(3)],
-        bool(rng.integers(2)),
-    ],
-    {
-        "usual": [7.9, "c", "high", True],
-        "nothing": [None, None, None, None],
-        "missing": [NAN, NAN, NAN, NAN],
-        "undeclared": [1e300, "zz", "highest", None],
-        "infinite": [-INF, "", "1", False],
-        "long": [-0.0, "a" * 5000, "\u00e4\n\"',;\0", True],
-    },
-    ("died", "home", "moved"),
-    MIXED_SOURCES,
-)
-RANGES = Range(0, 1), Range(1e8 + 3, 1e8 + 5)  # the second is one single precision number wide
-_ODD_LABELS = {"missing": NAN, "nothing": None, "undeclared": "nobody", "far above": 77, "infinite": INF}
-_ODD_TARGETS = {
-    "missing": NAN, "nothing": None, "far above": 1e300, "far below": -1e300, "infinite": INF, "long": -INF,
-    "border": 1e8 + 8, "undeclared": 70000.0, "largest single": 3.4028235e38,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
 class Case:
-    """One replay to run."""
+    """One replay to run.
+
+    Parameters
+    ----------
+    name : str
+        Estimator and option, promise, form of the table, rows of the table, odd row.
+    estimator : estimator
+        With the schema of the world.
+    world : World
+        The kind of table.
+    odd, source : str
+        Which odd row, which form.
+    n_rows : int
+        Rows of the first table.
+    """
 
     name: str
     estimator: Any
     world: World
     odd: str
     source: str
+    n_rows: int
 
     def run(self) -> ReplayResult:
-        """Run it."""
+        """Run it; equal cases give equal results."""
         rng = np.random.default_rng(len(self.name))
-        target = self.estimator.schema.target
-        rows = [self.world.usual(rng) for _ in range(N_ROWS)]
-        labels = [self._label(rng) for _ in range(N_ROWS)]
-        label: Any = target.labels[-1] if isinstance(target, Classes) else target.high
-        if self.estimator.privacy_plan().relation is not NeighboringRelation.LABEL_CHANGE:
-            odd_labels = _ODD_LABELS if isinstance(target, Classes) else _ODD_TARGETS
-            label = odd_labels.get(self.odd, label)
-        make = self.world.sources[self.source]
-        types = [*self.world.types, type(target.labels[0]) if isinstance(target, Classes) else float]
-        kinds = dict(zip([*self.world.features, "target"], types, strict=True))
+        target, make = self.estimator.schema.target, self.world.sources[self.source]
+        rows = [self.world.usual(rng) for _ in range(self.n_rows)]
+        labels = [_label(target, rng) for _ in range(self.n_rows)]
+        by_label = self.estimator.privacy_plan().relation is NeighboringRelation.LABEL_CHANGE
+        label = self.world.odd_label("usual" if by_label else self.odd, target)  # who is labelled is public
+        kinds = self.world.kinds(target)
         return audit_replay(
             self.estimator,
             rows,
@@ -149,21 +86,60 @@ class Case:
             name=self.name,
         )
 
-    def _label(self, rng: np.random.Generator) -> Any:
-        target = self.estimator.schema.target
-        if isinstance(target, Range):
-            return target.low + rng.random() * (target.high - target.low)
-        known = target.labels[rng.integers(len(target.labels))]
-        return known if rng.random() < 0.7 else None
+
+def quick_cases() -> Iterator[Case]:
+    """Yield every estimator and option twice, each time with another promise, table and row."""
+    rng, promises = np.random.default_rng(0), cycle(PROMISES)
+    for name, kind, changes in subjects():
+        for world in (NUMBERS, MIXED):
+            odd, source, size = rng.integers([len(world.odd), len(world.sources), len(SIZES)])
+            yield _case(name, kind, changes, next(promises), world, odd, source, SIZES[size])
+
+
+def all_cases() -> Iterator[Case]:
+    """Yield estimators and options with all promises and odd rows, and all tables with all odd rows."""
+    rng = np.random.default_rng(0)
+    for (name, kind, changes), promise, world in product(subjects(), PROMISES, (NUMBERS, MIXED)):
+        for odd in range(len(world.odd)):
+            source, size = rng.integers([len(world.sources), len(SIZES)])
+            yield _case(name, kind, changes, promise, world, odd, source, SIZES[size])
+    for name in ("DiPriMeForestClassifier", "DiPriMeForestRegressor"):
+        for promise, world in product(PROMISES, (NUMBERS, MIXED)):
+            for odd, source in product(range(len(world.odd)), range(len(world.sources))):
+                yield _case(name, ESTIMATORS[name], {}, promise, world, odd, source, SIZES[0])
+
+
+def run_cases(cases: Iterable[Case], n_jobs: int) -> Iterator[ReplayResult]:
+    """Run cases in some processes; results come in the order of the cases."""
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(case.run)() for case in cases)
 
 
 def subjects() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield every estimator with every option: name, class, parameters."""
-    known = {**{name: ESTIMATORS[name] for name in ESTIMATORS}, "LinearPart": LinearPartForestClassifier}
+    known = {**ESTIMATORS, "LinearPartForestClassifier": LinearPartForestClassifier}
     for name, kind in known.items():
         options = {"": {}, **OPTIONS.get(name, {}), **_MORE_OPTIONS.get(name, {})}
         for option, changes in options.items():
             yield f"{name}, {option}" if option else name, kind, changes
+
+
+def _case(
+    name: str,
+    kind: Any,
+    changes: dict[str, Any],
+    promise: str,
+    world: World,
+    odd: int,
+    source: int,
+    n_rows: int,
+) -> Case:
+    row, form = list(world.odd)[odd], list(world.sources)[source]
+    estimator = _estimator(kind, changes, PROMISES[promise], world, RANGES[source % 2])
+    if estimator.privacy_plan().relation is not NeighboringRelation.ADD_OR_REMOVE_ONE:
+        n_rows = SIZES[0]  # there must be somebody whose row or label can change
+    return Case(f"{name} | {promise} | {form} | {n_rows} | {row}", estimator, world, row, form, n_rows)
 
 
 def _estimator(
@@ -182,33 +158,10 @@ def _estimator(
     return kind(**given)
 
 
-def quick_cases() -> Iterator[Case]:
-    """Yield every estimator and option twice, each time with another promise, table and row."""
-    number = count()
-    for name, kind, changes in subjects():
-        for _ in range(2):
-            at = next(number)
-            promise = list(PROMISES)[at % len(PROMISES)]
-            world = (NUMBERS, MIXED)[at % 2]
-            yield _case(name, kind, changes, promise, world, at * 5, at * 3)
-
-
-def all_cases() -> Iterator[Case]:
-    """Yield estimators and options with all promises and odd rows, and all tables with all odd rows."""
-    rng = np.random.default_rng(0)
-    for (name, kind, changes), promise, world in product(subjects(), PROMISES, (NUMBERS, MIXED)):
-        for odd in range(len(world.odd)):
-            yield _case(name, kind, changes, promise, world, odd, int(rng.integers(len(world.sources))))
-    for name in ("DiPriMeForestClassifier", "DiPriMeForestRegressor"):
-        for promise, world in product(PROMISES, (NUMBERS, MIXED)):
-            for odd, source in product(range(len(world.odd)), range(len(world.sources))):
-                yield _case(name, ESTIMATORS[name], {}, promise, world, odd, source)
-
-
-def _case(
-    name: str, kind: Any, changes: dict[str, Any], promise: str, world: World, odd: int, source: int
-) -> Case:
-    row = list(world.odd)[odd % len(world.odd)]
-    form = list(world.sources)[source % len(world.sources)]
-    estimator = _estimator(kind, changes, PROMISES[promise], world, RANGES[source % 2])
-    return Case(f"{name} | {promise} | {form} | {row}", estimator, world, row, form)
+def _label(target: Classes | Range, rng: np.random.Generator) -> Any:
+    """Draw a label; some rows have none."""
+    if rng.random() < 0.3:
+        return None
+    if isinstance(target, Range):
+        return target.low + rng.random() * (target.high - target.low)
+    return target.labels[int(rng.integers(len(target.labels)))]
