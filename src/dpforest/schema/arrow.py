@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.schema.columns import Coded, Numbers, Part, items
+from dpforest.schema.columns import Coded, Numbers, Part, doubles, items
 from dpforest.schema.times import seconds_of_ticks
 from dpforest.schema.values import UNREADABLE
 
@@ -111,4 +111,4 @@ def _with_gaps(values: Any, numbers: NDArray[Any]) -> NDArray[Any]:
     if values.null_count == 0:
         return numbers
     present = np.asarray(values.is_valid())
-    return np.where(present, numbers.astype(np.float64), np.nan)
+    return np.where(present, doubles(numbers), np.nan)

@@ -24,7 +24,17 @@ from numpy.typing import NDArray
 from dpforest.schema.times import seconds_of_times
 from dpforest.schema.values import UNREADABLE
 
-__all__ = ["ArrayColumn", "Coded", "Column", "ListColumn", "Numbers", "Part", "columns_of_rows", "items"]
+__all__ = [
+    "ArrayColumn",
+    "Coded",
+    "Column",
+    "ListColumn",
+    "Numbers",
+    "Part",
+    "columns_of_rows",
+    "doubles",
+    "items",
+]
 
 
 @dataclass(frozen=True)
@@ -117,10 +127,19 @@ class ArrayColumn:
             return part
         mask = self.mask[start:stop]
         if isinstance(part, Numbers):
-            with np.errstate(all="ignore"):  # see `encoding`
-                return Numbers(np.where(mask, np.nan, part.values.astype(np.float64)), part.kind)
+            return Numbers(np.where(mask, np.nan, doubles(part.values)), part.kind)
         assert isinstance(part, list)
         return [None if hidden else value for value, hidden in zip(part, mask.tolist(), strict=True)]
+
+
+def doubles(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Turn real numbers into doubles by one rounding each; those beyond doubles become infinite.
+
+    Silently: numpy's warnings about a number that is too large, or about bits that are no number, would
+    depend on a row.
+    """
+    with np.errstate(all="ignore"):
+        return values.astype(np.float64)
 
 
 def _read_array(values: NDArray[Any]) -> Part:
@@ -132,7 +151,7 @@ def _read_array(values: NDArray[Any]) -> Part:
         if seconds is None:
             return [None if gap else UNREADABLE for gap in np.isnat(values).tolist()]
         return Numbers(seconds, "moment" if kind == "M" else "number")
-    return values.tolist()  # type: ignore[no-any-return]
+    return items(len(values), values.__getitem__, values.tolist)
 
 
 def columns_of_rows(rows: Sequence[Any], names: Sequence[str]) -> list[ListColumn]:
@@ -187,17 +206,18 @@ def items(n_rows: int, get: Callable[[int], Any], whole: Callable[[], list[Any]]
     list
         The items.
     """
-    # One value that cannot be handed out must not hide the others, nor be heard of.
-    if whole is not None:
-        with suppress(Exception):
-            found = whole()
-            if len(found) == n_rows:
-                return found
-    return [_item(get, place) for place in range(n_rows)]
+    found = None if whole is None else _guarded(whole)
+    if isinstance(found, list) and len(found) == n_rows:
+        return found
+    return [_guarded(get, place) for place in range(n_rows)]
 
 
-def _item(get: Callable[[int], Any], place: int) -> Any:
+def _guarded(step: Callable[..., Any], *arguments: Any) -> Any:
+    # One value that cannot be handed out must not hide the others, nor be heard of. Libraries in Rust raise
+    # what is no Exception when they panic.
     try:
-        return get(place)
-    except Exception:
+        return step(*arguments)
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:
         return UNREADABLE

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.schema.columns import Coded, Numbers, Part
+from dpforest.schema.columns import Coded, Numbers, Part, doubles
 from dpforest.schema.features import Feature, LevelFeature, Numeric
 from dpforest.schema.values import as_number
 
@@ -55,9 +55,7 @@ def numbers_of(part: Part) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """
     nowhere = np.empty(0, dtype=np.intp)
     if isinstance(part, Numbers):
-        # A number too large for a double becomes infinite, silently: a warning would depend on a row.
-        with np.errstate(all="ignore"):
-            return part.values.astype(np.float64), nowhere
+        return doubles(part.values), nowhere
     if isinstance(part, Coded):
         numbers, other = numbers_of(part.values)
         is_other = np.zeros(len(numbers) + 1, dtype=np.bool_)  # one more for the code -1
@@ -77,10 +75,10 @@ def numbers_of(part: Part) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 def _numbers_one_by_one(values: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     numbers = np.full(len(values), np.nan)
     other = []
-    # Only text is remembered: 1, 1.0 and True are the same dictionary key but not the same value.
-    seen: dict[str, float | None] = {}
+    # Only text is remembered: whatever else is the key of a dictionary may raise there.
+    seen: dict[str | bytes, float | None] = {}
     for place, value in enumerate(values):
-        if type(value) is str:
+        if type(value) is str or type(value) is bytes:
             number = seen[value] if value in seen else seen.setdefault(value, as_number(value))
         else:
             number = as_number(value)
@@ -107,12 +105,12 @@ def cells_of(part: Part, feature: Feature) -> NDArray[np.int64]:
         cells = np.append(cells_of(part.values, feature), feature.missing_cell)
         found: NDArray[np.int64] = cells[part.codes]
         return found
-    seen: dict[str, int] = {}
+    seen: dict[str | bytes, int] = {}
 
     def cell(value: object) -> int:
-        if type(value) is not str:
-            return feature.cell_of(value)
-        return seen[value] if value in seen else seen.setdefault(value, feature.cell_of(value))
+        if type(value) is str or type(value) is bytes:
+            return seen[value] if value in seen else seen.setdefault(value, feature.cell_of(value))
+        return feature.cell_of(value)
 
     return np.fromiter(map(cell, part), dtype=np.int64, count=len(part))
 
@@ -182,7 +180,7 @@ class Encoder:
         size = max(1, _BUFFER_CELLS // n_features)
         # Features that are not numbers stay NaN here; their cells are overwritten afterwards.
         buffer = np.full((min(size, n_rows), n_features), np.nan)
-        with np.errstate(all="ignore"):  # as in `numbers_of`
+        with np.errstate(all="ignore"):  # as in `doubles`
             for first in range(0, n_rows, size):
                 block = buffer[: min(n_rows, first + size) - first]
                 for j, values in numbers.items():

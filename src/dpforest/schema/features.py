@@ -79,8 +79,9 @@ class Numeric(_CellAxis):
 
     The grid cuts the declared domain into `bins` equal cells. A value's cell is the number of inner borders
     at or below it, so values beyond the domain, infinite ones too, fall into the end cells. None and NaN are
-    missing. Numeric text is parsed; whatever is not a number goes to the cell 'other'. Dates and times are
-    read as seconds since 1970 in UTC, time spans as seconds, booleans as 0 and 1.
+    missing. Numeric text is parsed; whatever is not a number goes to the cell 'other'. Dates and times, also
+    as text in ISO form, are read as seconds since 1970 in UTC, times of day as seconds since midnight, time
+    spans as seconds, booleans as 0 and 1.
 
     Parameters
     ----------
@@ -127,7 +128,6 @@ class Numeric(_CellAxis):
                 f"{self.bins} bins between low={self.low!r} and high={self.high!r} are finer than doubles "
                 "can tell apart. Use fewer bins, or shift and scale the column."
             )
-        _ = self.borders  # now: made when a row first needs it, a fitted model would tell that one did
 
     def __repr__(self) -> str:
         integer = ", integer=True" if self.integer else ""
@@ -220,7 +220,8 @@ class LevelFeature(_CellAxis):
 class Ordinal(LevelFeature):
     """A short public list of values with an order, split by thresholds along it.
 
-    Values match levels by text or by number; unknown values go silently to the cell 'other'.
+    Values match levels by text, by number or as the same moment; unknown values go silently to the cell
+    'other'.
 
     Parameters
     ----------
@@ -238,7 +239,6 @@ class Ordinal(LevelFeature):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", level_list("levels", self.levels))
-        _ = self.table  # now, as above
 
     @property
     def _levels(self) -> tuple[Level, ...]:
@@ -249,8 +249,9 @@ class Ordinal(LevelFeature):
 class Nominal(LevelFeature):
     """A public list of values without an order, split by subsets.
 
-    Values match categories by text or by number; unknown values go silently to the cell 'other'. A text such
-    as "?" is a category if it is declared and 'other' if it is not; only None, NaN, NA and NaT are missing.
+    Values match categories by text, by number or as the same moment; unknown values go silently to the cell
+    'other'. A text such as "?" is a category if it is declared and 'other' if it is not; only None, NaN (also
+    as text), NA and NaT are missing.
 
     Parameters
     ----------
@@ -268,7 +269,6 @@ class Nominal(LevelFeature):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", level_list("categories", self.categories))
-        _ = self.table  # now, as above
 
     @property
     def _levels(self) -> tuple[Level, ...]:

@@ -159,8 +159,9 @@ class PolarsColumn:
         elif dtype == polars.Time:
             ticks = ArrayColumn(part.to_physical().fill_null(np.iinfo(np.int64).min).to_numpy())
             return Numbers(seconds_of_ticks(ticks.values, "ns"), "clock")
-        elif dtype in (polars.Categorical, polars.Enum):
-            part = part.cast(polars.String)
+        elif dtype in (polars.Categorical, polars.Enum, polars.String):
+            # As bytes: a text that came in without a check may be no text.
+            part = part.cast(polars.String).cast(polars.Binary)
         if part.dtype.is_temporal() or part.dtype.is_float() or _is_short_integer(part.dtype):
             return ArrayColumn(part.to_numpy()).read(0, len(part))
         return items(len(part), part.__getitem__, part.to_list)

@@ -75,9 +75,8 @@ class LevelTable:
             cell = self._by_text.get(reading.text)
             if cell is not None:
                 return cell
-            # A text such as "nan" is not missing unless the table says so; it is a text nobody declared.
             reading = read_text(reading.text)
-        elif reading.kind == "missing":
+        if reading.kind == "missing":
             return self.n_known
         return self._by_number.get((reading.kind, reading.number), self.n_known + 1)
 
