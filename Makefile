@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: quickstart test lint audit bench clean
+.PHONY: quickstart test test-oldest wheel lint audit bench clean
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -16,6 +16,18 @@ quickstart: .venv/.installed  ## train the default private forest on a generated
 test: .venv/.installed  ## the default suite, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -n 2
 
+test-oldest: .venv/.installed  ## the same suite on the oldest dependencies that pyproject.toml allows
+	$(PYTHON) -m venv .venv-oldest
+	$(BIN)/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct --editable '.[test]'
+	.venv-oldest/bin/python -m pytest -n 2
+
+wheel: .venv/.installed  ## build the wheel, install it without extras beside nothing else, and use it
+	rm -rf dist .venv-wheel
+	$(BIN)/uv build --quiet --wheel --out-dir dist
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet dist/*.whl
+	cd $$(mktemp -d) && PATH=$(CURDIR)/.venv-wheel/bin:$$PATH sh -e $(CURDIR)/examples/from_the_wheel.sh $(CURDIR)/examples
+
 lint: .venv/.installed  ## style, imports, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -28,4 +40,4 @@ bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utilit
 	$(BIN)/python -m benchmarks.$(or $(TARGET),speed)
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
