@@ -17,8 +17,11 @@ FEATURE_WEIGHT = 2**20
 FEW = 2**26
 FEW_SQUARED = 2**31
 
+# Kinds of score: the values of `Utility`, as numbers that compiled code can compare.
+MAX_OPERATOR, GINI, SQUARED_ERROR, CENTRED, CENTRED_TARGET = range(1, 6)
 
-@njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def base_measure(features, low, high, members, set_first, set_count, left_sets, width, base):
     """Weigh the cuts that leave a public cell on both sides; 0 for all others."""
     for row in range(features.shape[0]):
@@ -47,7 +50,7 @@ def base_measure(features, low, high, members, set_first, set_count, left_sets, 
                     base[row, start + cut] = max(1, FEATURE_WEIGHT // proper)
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
 def _square_over(a, n):
     """Quotient and remainder of a**2 / n, for 0 <= a <= n <= 2**40.
 
@@ -64,7 +67,7 @@ def _square_over(a, n):
     return (high << 20) + low, second - low * n
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
 def _squared_error(n, total, squares):
     """Floor of squares - total**2 / n; total = k n + r turns total**2 / n into k total + k r + r**2 / n.
 
@@ -79,39 +82,37 @@ def _squared_error(n, total, squares):
     return squares - k * total - k * r - whole - (rest > 0)
 
 
-@njit
-def _gini_of_many(left, total, is_left, n, unit):
+@njit(error_model="numpy")
+def _gini_of_many(counts, n, unit):
     """Floor of unit (n - sum of n_k**2 / n), each square divided by itself.
 
     The quotients sum to at most n, the remainders to less than K n <= 2**56; divided by n they leave a
     remainder below n, and unit times that is below 2**50.
     """
     whole, rest = 0, 0
-    for k in range(left.shape[0]):
-        count = left[k] if is_left else total[k] - left[k]
-        of_class, remainder = _square_over(count, n)
+    for k in range(counts.shape[0]):
+        of_class, remainder = _square_over(counts[k], n)
         whole += of_class
         rest += remainder
     whole += rest // n
     return unit * (n - whole) - (unit * (rest % n) + n - 1) // n
 
 
-@njit(inline="always")
-def _gini(left, total, is_left, unit):
+@njit(error_model="numpy")
+def _gini(counts, unit):
     """N Gini of one child, n - sum of n_k**2 / n, in whole units of 1 / unit, rounded down."""
     n, squares = 0, 0
-    for k in range(left.shape[0]):
-        count = left[k] if is_left else total[k] - left[k]
-        n += count
-        squares += count * count
+    for k in range(counts.shape[0]):
+        n += counts[k]
+        squares += counts[k] * counts[k]
     if n == 0:
         return 0
     if n > FEW:
-        return _gini_of_many(left, total, is_left, n, unit)  # `squares` may have overflowed: not used
+        return _gini_of_many(counts, n, unit)  # `squares` may have overflowed: not used
     return unit * (n * n - squares) // n
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
 def _rescaled(score, unit, span):
     """Floor of score unit / span, for unit <= 2**13; a product that might not fit is divided by parts.
 
@@ -123,25 +124,19 @@ def _rescaled(score, unit, span):
     return whole * unit + (score - whole * span) * unit // span
 
 
-@njit(inline="always")
-def _centred(left, total, centre, is_class):
-    """Sum over children of the distance between their statistics and what the centre leads to expect."""
-    n_left, n_right, score = 0, 0, 0
-    if not is_class:  # the statistics are rows, sum, sum of squares
-        mean = centre[0]
-        return abs(left[1] - mean * left[0]) + abs(total[1] - left[1] - mean * (total[0] - left[0]))
-    unit = 0
-    for k in range(left.shape[0]):
-        n_left += left[k]
-        n_right += total[k] - left[k]
+@njit(error_model="numpy")
+def _centred(counts, centre):
+    """Distance between the classes of a child and the shares that its node leads to expect."""
+    n, unit, score = 0, 0, 0
+    for k in range(counts.shape[0]):
+        n += counts[k]
         unit += centre[k]
-    for k in range(left.shape[0]):
-        score += abs(unit * left[k] - centre[k] * n_left)
-        score += abs(unit * (total[k] - left[k]) - centre[k] * n_right)
+    for k in range(counts.shape[0]):
+        score += abs(unit * counts[k] - centre[k] * n)
     return score
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
 def _summed(n, summed):
     """Return S(n) from its table, which goes on beyond its end by equal steps."""
     last = summed.shape[0] - 1
@@ -150,29 +145,26 @@ def _summed(n, summed):
     return summed[last] + (n - last) * (summed[last] - summed[last - 1])
 
 
-@njit(inline="always")
-def _information(left, total, summed):
-    """Minus n times the entropy of both children: S(n_k) of every class minus S(n)."""
-    score, n_left, n_right = 0, 0, 0
-    for k in range(left.shape[0]):
-        right = total[k] - left[k]
-        n_left += left[k]
-        n_right += right
-        score += _summed(left[k], summed) + _summed(right, summed)
-    return score - _summed(n_left, summed) - _summed(n_right, summed)
+@njit(error_model="numpy")
+def _information(counts, summed):
+    """Minus n times the entropy of one child: S(n_k) of every class minus S(n)."""
+    score, n = 0, 0
+    for k in range(counts.shape[0]):
+        n += counts[k]
+        score += _summed(counts[k], summed)
+    return score - _summed(n, summed)
 
 
-@njit(inline="always")
-def _most_common(left, total, wanted, is_left):
+@njit(error_model="numpy")
+def _most_common(counts, wanted):
     """Rows of the `wanted` most common classes of one child: the largest count, the next one, and so on."""
     rows, last, at = 0, -1, -1
     for place in range(wanted):
         best, found = -1, -1
-        for k in range(left.shape[0]):
-            n = left[k] if is_left else total[k] - left[k]
-            is_next = place == 0 or n < last or (n == last and k > at)
-            if is_next and n > best:
-                best, found = n, k
+        for k in range(counts.shape[0]):
+            is_next = place == 0 or counts[k] < last or (counts[k] == last and k > at)
+            if is_next and counts[k] > best:
+                best, found = counts[k], k
         if found < 0:  # there are no more classes
             break
         rows += best
@@ -180,23 +172,32 @@ def _most_common(left, total, wanted, is_left):
     return rows
 
 
-@njit(inline="always")
-def _score(left, total, kind, unit, rescaled, centre, span):
-    """Score of one split; the numbers are those of `Utility`."""
-    if kind == 6:  # information_gain: the centre is the table of S
-        return _information(left, total, centre)
-    if kind >= 4:  # centred, centred_target
-        return _rescaled(_centred(left, total, centre, kind == 4), rescaled, span)
-    if kind == 3:  # squared_error: the statistics are rows, sum, sum of squares
-        right = total[0] - left[0], total[1] - left[1], total[2] - left[2]
-        of_right = _squared_error(right[0], right[1], right[2]) // unit
-        return -(_squared_error(left[0], left[1], left[2]) // unit + of_right)
-    if kind == 1:  # max_operator: the unit is the number of classes that count
-        return _most_common(left, total, unit, True) + _most_common(left, total, unit, False)
-    return -_gini(left, total, True, unit) - _gini(left, total, False, unit)
+@njit(error_model="numpy")
+def _score_of_child(child, kind, unit, centre):
+    """What one side of a cut adds to its score; for numbers the statistics are rows, sum, sum of squares."""
+    if kind == MAX_OPERATOR:  # the unit is the number of classes that count
+        return _most_common(child, unit)
+    if kind == GINI:
+        return -_gini(child, unit)
+    if kind == SQUARED_ERROR:
+        return -(_squared_error(child[0], child[1], child[2]) // unit)
+    if kind == CENTRED:
+        return _centred(child, centre)
+    if kind == CENTRED_TARGET:  # the centre is the node's mean
+        return abs(child[1] - centre[0] * child[0])
+    return _information(child, centre)  # the centre is the table of S
 
 
-@njit(cache=True, nogil=True)
+@njit(error_model="numpy")
+def _score(children, kind, unit, rescaled, centre, span):
+    """Score of one cut: every utility is a sum over the two children, and centred ones are then rescaled."""
+    score = 0
+    for side in range(2):
+        score += _score_of_child(children[side], kind, unit, centre)
+    return _rescaled(score, rescaled, span) if kind == CENTRED or kind == CENTRED_TARGET else score
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def scores(
     table,
     features,
@@ -215,40 +216,51 @@ def scores(
 ):
     """Scores of all cuts from the statistics by (row, slot, cell, statistic)."""
     n_cells, n_statistics = table.shape[2], table.shape[3]
-    left = np.zeros(n_statistics, np.int64)
-    total = np.zeros(n_statistics, np.int64)
+    children = np.zeros((2, n_statistics), np.int64)
+    left, right = children[0], children[1]
     for row in range(features.shape[0]):
         centre, span = centres[row % centres.shape[0]], spans[row % spans.shape[0]]
         for slot in range(features.shape[1]):
-            feature = features[row, slot]
-            start = slot * width
-            total[:] = 0
-            for cell in range(n_cells):
-                for k in range(n_statistics):
-                    total[k] += table[row, slot, cell, k]
-            if set_first[feature] < 0:
-                left[:] = 0
-                score = _score(left, total, kind, unit, rescaled, centre, span)
-                for cut in range(low[row, slot], high[row, slot]):
-                    is_empty = True  # deep nodes have few rows: most cells change nothing
-                    for k in range(n_statistics):
-                        if table[row, slot, cut, k] != 0:
-                            is_empty = False
-                            left[k] += table[row, slot, cut, k]
-                    if not is_empty:
-                        score = _score(left, total, kind, unit, rescaled, centre, span)
-                    out[row, start + cut] = score
+            feature, cells = features[row, slot], table[row, slot]
+            _all_to_the_right(cells, left, right)
+            if set_first[feature] >= 0:
+                for cut in range(set_count[feature]):
+                    if cut > 0:
+                        _all_to_the_right(cells, left, right)
+                    for cell in range(min(n_cells, left_sets.shape[1])):
+                        if left_sets[set_first[feature] + cut, cell]:
+                            _move_left(cells, cell, left, right)
+                    out[row, slot * width + cut] = _score(children, kind, unit, rescaled, centre, span)
                 continue
-            for cut in range(set_count[feature]):
-                left[:] = 0
-                for cell in range(min(n_cells, left_sets.shape[1])):
-                    if left_sets[set_first[feature] + cut, cell]:
-                        for k in range(n_statistics):
-                            left[k] += table[row, slot, cell, k]
-                out[row, start + cut] = _score(left, total, kind, unit, rescaled, centre, span)
+            score = _score(children, kind, unit, rescaled, centre, span)
+            for cut in range(low[row, slot], high[row, slot]):
+                if _move_left(cells, cut, left, right):  # in deep nodes most cells are empty
+                    score = _score(children, kind, unit, rescaled, centre, span)
+                out[row, slot * width + cut] = score
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
+def _move_left(cells, cell, left, right):
+    """Move the rows of one cell from the right child to the left; tell whether there were any."""
+    moved = False
+    for k in range(cells.shape[1]):
+        if cells[cell, k] != 0:
+            moved = True
+            left[k] += cells[cell, k]
+            right[k] -= cells[cell, k]
+    return moved
+
+
+@njit(error_model="numpy")
+def _all_to_the_right(cells, left, right):
+    left[:] = 0
+    right[:] = 0
+    for cell in range(cells.shape[0]):
+        for k in range(cells.shape[1]):
+            right[k] += cells[cell, k]
+
+
+@njit(error_model="numpy")
 def _priority(code, number):
     """Public place in the queue of the rows of one cell (Steele et al. 2014, splitmix).
 
@@ -260,7 +272,7 @@ def _priority(code, number):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
 def _first_of_cell(counts, wanted, taken):
     """Put the codes of the first `wanted` rows of one cell into `taken`, in the order of their priorities."""
     n = 0
@@ -281,7 +293,7 @@ def _first_of_cell(counts, wanted, taken):
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def median_scores(table, is_class, unit, out):
     """Impurity of the first and second half of the rows, ordered by cell and then by priority."""
     n_cells, n_codes = table.shape[2], table.shape[3]
@@ -316,11 +328,11 @@ def median_scores(table, is_class, unit, out):
             out[row, slot] = -_impurity(left, is_class, unit) - _impurity(right, is_class, unit)
 
 
-@njit(inline="always")
+@njit(error_model="numpy")
 def _impurity(counts, is_class, unit):
     """N Gini, or the squared error of codes below COARSE_LEVELS: squares stay below 2**10 MAX_ROWS."""
     if is_class:
-        return _gini(counts, counts, True, unit)
+        return _gini(counts, unit)
     n, total, squares = 0, 0, 0
     for code in range(counts.shape[0]):
         n += counts[code]
