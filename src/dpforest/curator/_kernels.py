@@ -174,7 +174,7 @@ def _most_common(counts, wanted):
 
 @njit(error_model="numpy")
 def _score_of_child(child, kind, unit, centre):
-    """What one side of a cut adds to its score; for numbers the statistics are rows, sum, sum of squares."""
+    """Score one side of a cut; for numbers the statistics are rows, sum, sum of squares."""
     if kind == MAX_OPERATOR:  # the unit is the number of classes that count
         return _most_common(child, unit)
     if kind == GINI:
@@ -194,7 +194,7 @@ def _score(children, kind, unit, rescaled, centre, span):
     score = 0
     for side in range(2):
         score += _score_of_child(children[side], kind, unit, centre)
-    return _rescaled(score, rescaled, span) if kind == CENTRED or kind == CENTRED_TARGET else score
+    return _rescaled(score, rescaled, span) if kind in (CENTRED, CENTRED_TARGET) else score
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
