@@ -34,6 +34,7 @@ lint: .venv/.installed  ## style, imports, types
 	$(BIN)/mypy
 
 audit: .venv/.installed  ## measure what every estimator leaks; under 20 minutes on 2 cores (make audit QUICK=1: 4)
+	$(BIN)/dpforest audit replay $(if $(QUICK),--quick)
 	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
 
 bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, audit_power, audit_diffprivlib

@@ -1,5 +1,6 @@
 """Measure what a released model really leaks, and compare it with what was promised.
 
+`replay` freezes the answers of a fit and compares everything else on neighbouring tables (`ReplayResult`).
 Four auditors give an `AuditResult` (`result`): `exact` computes probabilities on all small neighbouring
 tables, `statistical` runs any estimator as a black box on `pairs` of tables, `one_run` needs a single fit,
 `ledger` compares charges with mechanisms. `running` does the runs, `observe` reads what a model releases,
@@ -12,6 +13,7 @@ from dpforest.audit.gallery import gallery
 from dpforest.audit.ledger import audit_ledger
 from dpforest.audit.one_run import audit_one_run
 from dpforest.audit.pairs import NeighbourPair, neighbours, presets
+from dpforest.audit.replay import ReplayResult, audit_replay
 from dpforest.audit.result import AuditReport, AuditResult
 from dpforest.audit.statistical import audit, audit_every, audit_samples
 from dpforest.audit.subjects import every_estimator
@@ -20,11 +22,13 @@ __all__ = [
     "AuditReport",
     "AuditResult",
     "NeighbourPair",
+    "ReplayResult",
     "audit",
     "audit_every",
     "audit_exact",
     "audit_ledger",
     "audit_one_run",
+    "audit_replay",
     "audit_samples",
     "every_estimator",
     "gallery",

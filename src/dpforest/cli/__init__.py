@@ -9,6 +9,7 @@ import click
 
 import dpforest
 from dpforest.cli.audit_gallery import gallery
+from dpforest.cli.audit_replay import replay
 from dpforest.cli.audit_run import run
 from dpforest.cli.bench import bench
 from dpforest.cli.budget import budget as budget_command
@@ -34,6 +35,7 @@ def audit() -> None:
 
 audit.add_command(run)
 audit.add_command(gallery)
+audit.add_command(replay)
 
 main.add_command(schema_command)
 main.add_command(plan_command)
