@@ -22,6 +22,7 @@ from dpforest.privacy import (
     BudgetStoreError,
     BudgetStoreWarning,
     BudgetTamperedError,
+    ChargeRepeatedError,
     Checkpoint,
     Cost,
     NeighboringRelation,
@@ -192,15 +193,61 @@ def test_names_and_labels_that_would_not_come_back_are_refused(name, tmp_path):
             create(tmp_path / "budget.db").reserve(Cost.pure(1), name)
 
 
-def test_totals_that_no_file_should_hold_are_refused(address):
+def test_an_amount_with_endless_digits_is_refused_and_costs_nothing(address):
     accountant = create(address)
-    primes = 2**1279 - 1, 2**2203 - 1
-    accountant.spend(Cost.pure(Fraction(1, primes[0])))
-    with pytest.raises(ValueError, match="digits"):
-        accountant.spend(Cost.pure(Fraction(1, primes[1])))
-    assert len(accountant) == 1
+    for amount in (Fraction(1, 2**1279 - 1), Fraction(2**600 + 1, 2**601)):
+        with pytest.raises(ValueError, match="digits"):
+            accountant.spend(Cost.pure(amount))
+    assert len(accountant) == 0
     accountant.spend(Cost.pure(1))
     accountant.verify()
+
+
+def test_odd_amounts_never_lock_later_charges_out(address):
+    """Denominators without common factors: their exact sum would have thousands of digits."""
+    accountant = create(address)
+    odd = [Cost.pure(Fraction(1, 2**512 - 2 * k - 1)) for k in range(6)]
+    for cost in odd:
+        accountant.spend(cost)
+    accountant.spend(Cost.pure(2.5))
+    total = accountant._store.standing().total
+    exact = sum((cost.epsilon for cost in odd), Fraction(5, 2))
+    assert exact <= total.epsilon < exact + Fraction(1, 2**1000)  # rounded up, and by next to nothing
+    assert total.epsilon != exact
+    assert accountant.verify().count == 7
+    with pytest.raises(BudgetExceededError):
+        accountant.spend(Cost.pure(0.5))
+
+
+def test_a_charge_says_who_and_why(address):
+    accountant = create(address)
+    with accountant.charging(analyst="A. Meyer", purpose="readmissions, ward B"):
+        pickle.loads(pickle.dumps(accountant)).spend(Cost.pure(1), "count")
+    accountant.spend(Cost.pure(1))
+    first, second = accountant.history()
+    assert (first.analyst, first.purpose, first.label) == ("A. Meyer", "readmissions, ward B", "count")
+    assert (second.analyst, second.purpose) == ("", "")
+    assert first.to_dict()["analyst"] == "A. Meyer"
+    with pytest.raises(ValueError, match="printable"), accountant.charging(purpose="two\nlines"):
+        accountant.spend(Cost.pure(1))
+
+
+def test_a_named_charge_is_made_once(address):
+    """Whoever asks again learns what became of the first; nobody gets a second look for it."""
+    accountant = create(address)
+    with accountant.charging(name="week 3") as notes, accountant.reserve(Cost.pure(1)):
+        pass
+    assert [receipt.count for receipt in notes.receipts] == [1]
+    found = accountant.find("week 3")
+    assert (found.state, found.number, found.hash) == ("spent", 1, notes.receipts[0].head)
+    assert accountant.find("week 4") is None
+    with (
+        accountant.charging(name="week 3") as again,
+        pytest.raises(ChargeRepeatedError, match="number 1, spent"),
+    ):
+        accountant.reserve(Cost.pure(1))
+    assert not again.receipts
+    assert accountant.total() == (1.0, 0.0)
 
 
 def test_a_receipt_proves_that_the_charge_is_still_there(address):
@@ -228,7 +275,7 @@ def test_a_settlement_that_cannot_be_written_warns_and_the_charge_stays(tmp_path
 
 
 def test_files_that_are_no_budgets_are_refused_and_left_alone(tmp_path):
-    with pytest.raises(BudgetStoreError, match=r"unable to open.*BudgetAccountant.create"):
+    with pytest.raises(BudgetStoreError, match=r"unable to open.*created before"):
         BudgetAccountant.open(tmp_path / "missing.db", dataset="patients")
     assert not (tmp_path / "missing.db").exists()
     (tmp_path / "text.db").write_text("epsilon = 1" * 1000)
@@ -250,7 +297,7 @@ def test_a_format_from_the_future_is_refused(tmp_path):
     accountant = create(tmp_path / "budget.db")
     with sqlite3.connect(tmp_path / "budget.db") as connection:
         connection.execute("DROP TRIGGER dpforest_format_keeps_on_update")
-        connection.execute("UPDATE dpforest_format SET version = 2")
+        connection.execute("UPDATE dpforest_format SET version = 3")
     connection.close()
     with pytest.raises(BudgetStoreError, match="use the version of dpforest that made it"):
         accountant.spend(Cost.pure(1))

@@ -1,36 +1,120 @@
 """What only a PostgreSQL server can get wrong: settings that forget, rights that are too large."""
 
 import time
-from fractions import Fraction
+from dataclasses import replace
 
 import psycopg
 import pytest
 
-from dpforest.privacy import BudgetAccountant, BudgetStoreError, Cost, Dataset
+from dpforest.privacy import BudgetAccountant, BudgetStoreError, Cost, Dataset, database
+from dpforest.privacy.budget_filter import BudgetFilter
 from dpforest.privacy.postgres import PostgresDatabase
 from dpforest.privacy.store import BudgetStore
 
 
-def test_an_analyst_who_may_only_read_and_insert_can_spend_and_nothing_else(postgres_address):
+@pytest.fixture
+def granted(postgres_address):
+    """The owner's accountant of a budget of 1, the address of an analyst and the analyst's role."""
     owned = BudgetAccountant.create(postgres_address, dataset="patients", epsilon=1.0)
-    schema = postgres_address.rpartition("%3D")[2]
-    role = f"analyst_{schema}"
+    role = f"analyst_{postgres_address.rpartition('%3D')[2]}"
     with psycopg.connect(postgres_address, autocommit=True) as owner:
         owner.execute(f"CREATE ROLE {role} LOGIN")
-        owner.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
-        owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}")
-        owner.execute(f"GRANT INSERT ON dpforest_charges TO {role}")
-    theirs = postgres_address.replace("dpforest@", f"{role}@")
+    PostgresDatabase.at(postgres_address).grant(role)
+    return owned, postgres_address.replace("dpforest@", f"{role}@"), role
+
+
+def test_an_analyst_can_read_and_charge_and_nothing_else(granted):
+    owned, theirs, role = granted
     accountant = BudgetAccountant.open(theirs, dataset="patients")
     with accountant.reserve(Cost.pure(0.5)):
         pass
     assert owned.remaining() == (0.5, 0.0)
+    assert owned.history()[0].who.startswith(f"{role}@")  # the login, whatever the program says
     with pytest.raises(BudgetStoreError, match="permission denied"):
         BudgetAccountant.create(theirs, dataset="more", epsilon=100.0)
     with psycopg.connect(theirs, autocommit=True) as analyst:
-        for change in ("UPDATE dpforest_charges SET epsilon = '0'", "DELETE FROM dpforest_charges"):
+        for change in (
+            "UPDATE dpforest_charges SET epsilon = '0'",
+            "DELETE FROM dpforest_charges",
+            "TRUNCATE dpforest_charges",
+            "INSERT INTO dpforest_charges SELECT * FROM dpforest_charges",
+            "UPDATE dpforest_datasets SET epsilon = '100'",
+        ):
             with pytest.raises(psycopg.Error, match="permission denied"):
                 analyst.execute(change)
+
+
+def entry_after(accountant, **changes):
+    """An entry that would be right, but for some changes, under its own correct hash."""
+    from dpforest.privacy.chain import read_link
+    from dpforest.privacy.records import Entry
+
+    with accountant._store._database.reading() as execute:
+        last = read_link(Entry, execute("SELECT * FROM dpforest_charges ORDER BY number DESC LIMIT 1")[0])
+    honest = replace(last, number=last.number + 1, previous=last.hash, total_epsilon="1/2", total_rho="1/16")
+    return replace(honest, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"total_epsilon": "1/4", "total_rho": "1/32"}, "totals do not add up"),
+        ({"total_epsilon": "0", "total_rho": "0"}, "totals do not add up"),
+        ({"epsilon": "-1/4"}, "not an exact fraction"),
+        ({"epsilon": "1e9"}, "not an exact fraction"),
+        ({"epsilon": "2", "rho": "2", "total_epsilon": "9/4", "total_rho": "65/32"}, "ceiling"),
+        ({"number": 7}, "does not follow"),
+        ({"previous": 64 * "0"}, "does not follow"),
+        ({"relation": "replace_one"}, "other neighbours"),
+        ({"state": "failed"}, "reserved or spent"),
+        ({"state": "repaired"}, "reserved or spent"),
+        ({"settles": 1, "epsilon": "0", "rho": "0", "total_epsilon": "1/4", "total_rho": "1/32"}, "settles"),
+        ({"label": "two\nlines"}, "control characters"),
+        ({"analyst": 201 * "a"}, "too long"),
+        ({"who": "dpforest@server"}, "does not name its login"),
+        ({"plan": "{"}, "json"),
+        ({"dataset": "nobody"}, "dataset"),
+        ({}, "its hash is wrong"),
+    ],
+)
+def test_no_program_of_an_analyst_can_add_a_wrong_entry(granted, changes, complaint):
+    """Not even one that calls the server's function by hand, with hashes that fit."""
+    owned, theirs, _ = granted
+    accountant = BudgetAccountant.open(theirs, dataset="patients")
+    accountant.spend(Cost.pure(0.25))
+    entry = entry_after(accountant, **changes)
+    values = (*entry.values(), entry.hash if changes else 64 * "0")
+    record = f"{theirs.rpartition('%3D')[2]}.dpforest_charges"
+    with psycopg.connect(theirs, autocommit=True) as analyst:
+        call = f"SELECT dpforest_append(ROW({', '.join(['%s'] * len(values))})::{record})"
+        with pytest.raises(psycopg.Error, match=complaint):
+            analyst.execute(call, values)
+        analyst.execute("CREATE TEMPORARY TABLE dpforest_charges AS SELECT * FROM dpforest_charges")
+        right = entry_after(accountant)
+        analyst.execute(call, (*right.values(), right.hash))  # the function does not take it for the record
+    assert owned.total() == (0.5, 0.0)
+    assert owned.verify().count == 2
+
+
+def test_a_role_that_could_replace_the_guards_is_not_let_in(granted, postgres_address):
+    _, _, role = granted
+    schema = postgres_address.rpartition("%3D")[2]
+    with psycopg.connect(postgres_address, autocommit=True) as owner:
+        owner.execute(f"GRANT CREATE ON SCHEMA {schema} TO {role}")
+    with pytest.raises(BudgetStoreError, match="may create functions"):
+        PostgresDatabase.at(postgres_address).grant(role)
+
+
+@pytest.mark.parametrize("ask", ["spend", "remaining"])
+def test_waiting_for_a_lock_ends_with_a_message(postgres_address, monkeypatch, ask):
+    accountant = BudgetAccountant.create(postgres_address, dataset="patients", epsilon=1.0)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    with psycopg.connect(postgres_address) as other:
+        other.execute("LOCK TABLE dpforest_charges IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(BudgetStoreError, match="locked for 1 seconds, so nothing is granted"):
+            accountant.spend(Cost.pure(0.5)) if ask == "spend" else accountant.remaining()
+        other.rollback()
+    assert accountant.remaining() == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +173,6 @@ def test_a_server_that_may_forget_everything_is_refused(postgres, postgres_addre
 
 def test_a_server_that_is_gone_grants_nothing():
     nobody = PostgresDatabase.at("postgresql://me@127.0.0.1:1/none?connect_timeout=2")
-    store = BudgetStore(nobody, Dataset.new("patients", Fraction(1), Fraction(0)))
+    store = BudgetStore(nobody, Dataset.new("patients", BudgetFilter.for_ceiling(1, 0)))
     with pytest.raises(BudgetStoreError, match="nothing is granted"):
         store.standing()

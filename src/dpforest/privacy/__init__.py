@@ -3,12 +3,12 @@
 The order of reading is the order of use: `relation` (who is a neighbour), `guarantee` (what is promised),
 `composition` and `conversion` (what steps cost together), `plan` (who may spend what), `events` and
 `ledger` (who spent what in one fit), `accountant` with `budget_filter` (one ceiling over many fits), `charge`
-(from reservation to settlement), `store` (the record that lasts) with `spends`, `records`, `chain` and
-`database`, which is `sqlite` or `postgres`. `exact` and `tables` serve them all.
+(from reservation to settlement), `store` (the record that lasts) with `spends`, `notes`, `records`, `chain`,
+`verification` and `database`, which is `sqlite` or `postgres`. `exact` and `tables` serve them all.
 """
 
 from dpforest.privacy.accountant import BudgetAccountant
-from dpforest.privacy.chain import Checkpoint
+from dpforest.privacy.chain import Checkpoint, Receipt
 from dpforest.privacy.charge import Charge
 from dpforest.privacy.composition import (
     Cost,
@@ -23,6 +23,8 @@ from dpforest.privacy.errors import (
     BudgetStoreError,
     BudgetStoreWarning,
     BudgetTamperedError,
+    BudgetUncertainError,
+    ChargeRepeatedError,
     PrivacyError,
     PrivacyLeakWarning,
 )
@@ -33,7 +35,8 @@ from dpforest.privacy.plan import ALL_ROWS, BudgetPlan, Pool
 from dpforest.privacy.records import Dataset, schema_hash
 from dpforest.privacy.relation import NeighboringRelation
 from dpforest.privacy.spends import Spend
-from dpforest.privacy.store import list_budgets, verify_budgets
+from dpforest.privacy.store import list_budgets
+from dpforest.privacy.verification import repair_budget, verify_budgets
 
 __all__ = [
     "ALL_ROWS",
@@ -43,7 +46,9 @@ __all__ = [
     "BudgetStoreError",
     "BudgetStoreWarning",
     "BudgetTamperedError",
+    "BudgetUncertainError",
     "Charge",
+    "ChargeRepeatedError",
     "Checkpoint",
     "Cost",
     "Dataset",
@@ -54,12 +59,14 @@ __all__ = [
     "PrivacyError",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
+    "Receipt",
     "Spend",
     "epsilon_to_rho",
     "exponential_epsilon_from_rho",
     "gaussian_variance_from_rho",
     "list_budgets",
     "pure_epsilon_from_rho",
+    "repair_budget",
     "rho_to_epsilon",
     "row_multiplier",
     "schema_hash",

@@ -7,25 +7,28 @@ record by a `BudgetStore`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
 from dpforest.privacy.budget_filter import BudgetFilter
-from dpforest.privacy.chain import Checkpoint
+from dpforest.privacy.chain import Checkpoint, Receipt
 from dpforest.privacy.charge import Charge
 from dpforest.privacy.composition import Cost
 from dpforest.privacy.database import Address, at_address
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
 from dpforest.privacy.exact import Number, float_at_least, read_positive_integer, short
+from dpforest.privacy.notes import Notes
 from dpforest.privacy.plan import BudgetPlan
-from dpforest.privacy.records import Dataset, Described
+from dpforest.privacy.records import Dataset, Described, State, add_up
 from dpforest.privacy.relation import NeighboringRelation
 from dpforest.privacy.spends import Request, Spend
 from dpforest.privacy.sqlite import SqliteDatabase
 from dpforest.privacy.store import BudgetStore, Standing
+from dpforest.privacy.verification import Progress, verify_store
 
 _entered: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("dpforest_entered_accountants", default=())
 _by_identity: WeakValueDictionary[tuple[str | None, str], BudgetAccountant] = WeakValueDictionary()
@@ -68,7 +71,7 @@ class BudgetAccountant:
 
     def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
         rule = BudgetFilter.for_ceiling(epsilon, delta)
-        dataset = Dataset.new("in memory", rule.epsilon, rule.delta)
+        dataset = Dataset.new("in memory", rule)
         self._join(BudgetStore.create(SqliteDatabase.temporary(), dataset))
 
     @classmethod
@@ -114,12 +117,12 @@ class BudgetAccountant:
         """
         rule = BudgetFilter.for_ceiling(epsilon, delta)
         rows = read_positive_integer(max_rows_per_person, "max_rows_per_person")
-        described = Dataset.new(dataset, rule.epsilon, rule.delta, relation, rows, schema)
+        described = Dataset.new(dataset, rule, relation, rows, schema)
         return _attach(BudgetStore.create(at_address(address), described))
 
     @classmethod
     def open(cls, address: Address, *, dataset: str) -> BudgetAccountant:
-        """Find a budget that `create` made, and check its whole record.
+        """Find a budget that `create` made, and check the end of its record; `verify` checks all of it.
 
         Parameters
         ----------
@@ -139,6 +142,7 @@ class BudgetAccountant:
 
     def _join(self, store: BudgetStore) -> None:
         self._store = store
+        self._notes = Notes()
         self._rule = store.dataset.rule
         _by_identity[store.identity] = self
 
@@ -162,6 +166,59 @@ class BudgetAccountant:
         """Return the accountant of the innermost ``with`` in this context, or None."""
         entered = _entered.get()
         return entered[-1] if entered else None
+
+    @contextmanager
+    def charging(self, *, analyst: str = "", purpose: str = "", name: str | None = None) -> Iterator[Notes]:
+        """Say who charges, what for and under which name, for all charges inside the block.
+
+        Parameters
+        ----------
+        analyst, purpose : str
+            Kept with every charge, for good. Public: they must not depend on private rows.
+        name : str, optional
+            A name for one charge. A second charge of that name is refused, in whichever process and however
+            much later, so that a program that was interrupted can ask again without paying twice.
+
+        Yields
+        ------
+
+        Notes
+        -----
+            Its `receipts` tell what was charged inside the block.
+
+        Examples
+        --------
+        >>> accountant = BudgetAccountant(epsilon=1.0)
+        >>> with accountant.charging(analyst="A. Meyer", purpose="readmissions", name="week 3") as notes:
+        ...     _ = accountant.spend(Cost.pure(0.5))
+        >>> len(notes.receipts), accountant.find("week 3").analyst
+        (1, 'A. Meyer')
+        """
+        before, self._notes = self._notes, Notes(analyst, purpose, name)
+        try:
+            yield self._notes
+        finally:
+            self._notes = before
+
+    def find(self, name: str) -> Spend | None:
+        """Return the charge that was made under a name and what became of it, or None.
+
+        Parameters
+        ----------
+        name : str
+            As given to `charging`.
+        """
+        return self._store.find(name)
+
+    def find_charge(self, receipt: Checkpoint) -> Spend | None:
+        """Return the charge that a receipt is for and what became of it, or None if it is not there.
+
+        Parameters
+        ----------
+        receipt : Checkpoint
+            The receipt of a charge, or of a model.
+        """
+        return self._store.charge_at(receipt)
 
     def reserve(
         self,
@@ -197,9 +254,7 @@ class BudgetAccountant:
         BudgetStoreError
             If the record cannot be read or written.
         """
-        asked = _as_request(request, label, relation, max_rows_per_person)
-        receipt = self._store.append(asked, "reserved", lambda now: self._refuse_unless_fits(asked, now))
-        return Charge(self._store, receipt)
+        return Charge(self._store, self._append(request, label, relation, max_rows_per_person, "reserved"))
 
     def spend(
         self,
@@ -208,7 +263,7 @@ class BudgetAccountant:
         *,
         relation: NeighboringRelation | None = None,
         max_rows_per_person: int | None = None,
-    ) -> Checkpoint:
+    ) -> Receipt:
         """Charge a plan or a cost and settle it at once; otherwise like `reserve`.
 
         Parameters
@@ -218,11 +273,24 @@ class BudgetAccountant:
 
         Returns
         -------
-        Checkpoint
+        Receipt
             The place of the charge in the record.
         """
-        asked = _as_request(request, label, relation, max_rows_per_person)
-        return self._store.append(asked, "spent", lambda now: self._refuse_unless_fits(asked, now))
+        return self._append(request, label, relation, max_rows_per_person, "spent")
+
+    def _append(
+        self,
+        request: BudgetPlan | Cost,
+        label: str,
+        relation: NeighboringRelation | None,
+        max_rows_per_person: int | None,
+        state: State,
+    ) -> Receipt:
+        notes = self._notes
+        asked = notes.on(_as_request(request, label, relation, max_rows_per_person))
+        receipt = self._store.append(asked, state, lambda now: self._refuse_unless_fits(asked, now))
+        notes.receipts.append(receipt)
+        return receipt
 
     def check(
         self,
@@ -255,9 +323,11 @@ class BudgetAccountant:
 
     def history(self) -> tuple[Spend, ...]:
         """Return every charge and what became of it, oldest first; the record is checked on the way."""
-        return self._store.chain().spends()
+        return self._store.history()
 
-    def verify(self, checkpoint: Checkpoint | str | None = None) -> Checkpoint:
+    def verify(
+        self, checkpoint: Checkpoint | str | None = None, progress: Progress | None = None
+    ) -> Checkpoint:
         """Check that the record is what was written, and return where it ends.
 
         Parameters
@@ -265,6 +335,8 @@ class BudgetAccountant:
         checkpoint : Checkpoint or str, optional
             What an earlier call returned, or the receipt of a charge. Without it, entries removed from the
             very end and a record forged from some entry to its end are not found.
+        progress : callable, optional
+            Is told the dataset and the number of entries checked so far, now and then.
 
         Returns
         -------
@@ -283,10 +355,7 @@ class BudgetAccountant:
         >>> accountant.verify(receipt).count
         1
         """
-        chain = self._store.chain()
-        if checkpoint is not None:
-            chain.require(checkpoint)
-        return chain.checkpoint()
+        return verify_store(self._store, checkpoint, progress)
 
     def _refuse_unless_fits(self, asked: Request, standing: Standing) -> None:
         wanted = (asked.relation.value, asked.max_rows_per_person)
@@ -297,7 +366,7 @@ class BudgetAccountant:
                 f"{fixed[1]} row(s) per person; requested {asked.relation!r}, {wanted[1]} row(s): "
                 "use the same setting or one accountant each."
             )
-        if self._rule.grants(standing.total + asked.cost):
+        if self._rule.grants(add_up(standing.total, asked.cost)):
             return
         epsilon, delta = self._rule.rest(standing.total)
         hint = "" if delta or asked.cost.is_pure or not epsilon else " only plans with delta = 0 still fit,"
@@ -309,7 +378,7 @@ class BudgetAccountant:
         )
 
     def __len__(self) -> int:
-        return len(self.history())
+        return self._store.count_charges()
 
     def __bool__(self) -> bool:
         return True  # an accountant nobody has used yet is still an accountant
@@ -332,8 +401,8 @@ class BudgetAccountant:
     def __deepcopy__(self, memo: dict[int, Any]) -> BudgetAccountant:
         return self
 
-    def __reduce__(self) -> tuple[Any, tuple[BudgetStore]]:
-        return _attach, (self._store,)
+    def __reduce__(self) -> tuple[Any, tuple[BudgetStore, Notes]]:
+        return _attach, (self._store, self._notes.copied())
 
     def __repr__(self) -> str:
         if self._store.address is None:
@@ -341,13 +410,16 @@ class BudgetAccountant:
         return f"BudgetAccountant.open({self._store.address!r}, dataset={self.dataset.name!r})"
 
 
-def _attach(store: BudgetStore) -> BudgetAccountant:
+def _attach(store: BudgetStore, notes: Notes | None = None) -> BudgetAccountant:
     """Return this process's accountant for a store, made on first use."""
     known = _by_identity.get(store.identity)
     if known is not None:
+        known._store.remember(store.seen)
         return known
     accountant = BudgetAccountant.__new__(BudgetAccountant)
     accountant._join(store)
+    if notes is not None:
+        accountant._notes = notes
     return accountant
 
 

@@ -4,20 +4,26 @@ Every entry holds the hash of the one before, and the first that of its dataset,
 was edited, removed, added, moved or copied does not link up any more. Two things a chain cannot know by
 itself: that entries at its very end were removed, and that somebody recomputed every hash after an edit. Both
 are found with a `Checkpoint` that was noted down earlier, elsewhere: the chain must still pass through it.
+
+`Walk` goes along a chain link by link and keeps no entry, so that a long record needs no memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NoReturn, TypeVar
 
 from dpforest.privacy.composition import Cost
 from dpforest.privacy.errors import BudgetTamperedError
-from dpforest.privacy.records import Dataset, Entry, Row
-from dpforest.privacy.spends import Spend
+from dpforest.privacy.records import Dataset, Entry, Row, add_up, check_text
 
 _AnyRow = TypeVar("_AnyRow", bound=Row)
+# What a strange row makes the constructors raise.
+_REFUSALS = (TypeError, ValueError, ArithmeticError, LookupError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ class Checkpoint:
             Count and hash, with a colon between them.
         """
         count, _, head = text.strip().partition(":")
-        if not (count.isdecimal() and len(head) == 64 and set(head) <= set("0123456789abcdef")):
+        number = len(count) < 20 and count.isascii() and count.isdecimal()
+        if not (number and len(head) == 64 and set(head) <= set("0123456789abcdef")):
             raise ValueError(
                 f"a checkpoint is a number, a colon and 64 hexadecimal digits, got {text[:100]!r}."
             )
@@ -62,99 +69,205 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Chain:
-    """A dataset and all its entries, known to link up.
+class Receipt(Checkpoint):
+    """The place of a charge, and in which budget: whoever has it can find out whether the charge is there.
+
+    Parameters
+    ----------
+    count, head
+        Number and hash of the charge's entry.
+    dataset : str
+        Name of the dataset that was charged.
+    budget : str
+        Hash of the dataset's row, which no other budget has.
+
+    Examples
+    --------
+    >>> receipt = Receipt(2, 64 * "a", "patients", 64 * "b")
+    >>> Receipt.from_dict(receipt.to_dict()) == receipt
+    True
+    """
+
+    dataset: str
+    budget: str
+
+    def __str__(self) -> str:
+        return super().__str__()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {"dataset": self.dataset, "budget": self.budget, "number": self.count, "hash": self.head}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Receipt:
+        """Read what `to_dict` wrote.
+
+        Parameters
+        ----------
+        document : dict
+            From a file that anyone may have written.
+        """
+        if not isinstance(document, dict) or set(document) != {"dataset", "budget", "number", "hash"}:
+            raise ValueError("a receipt holds dataset, budget, number and hash, and nothing else.")
+        check_text(document["dataset"], "dataset")
+        if type(document["number"]) is not int or document["number"] < 1:
+            raise ValueError("the number of a receipt must be a whole number of at least 1.")
+        for digits in (document["hash"], document["budget"]):
+            Checkpoint.parse(f"{document['number']}:{digits}")
+        return cls(document["number"], document["hash"], document["dataset"], document["budget"])
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A stretch of a record that is broken and that its owner has vouched for.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first broken entry.
+    entry : Entry
+        The entry that repairs it and all others before itself.
+    sha256 : str
+        Of the broken rows as they were found.
+    """
+
+    first: int
+    entry: Entry
+    sha256: str
+
+    @classmethod
+    def read(cls, entry: Entry) -> Repair:
+        """Read what an entry repairs.
+
+        Parameters
+        ----------
+        entry : Entry
+            Of state ``"repaired"``.
+        """
+        document = json.loads(entry.plan or "")
+        return cls(int(document["first"]), entry, str(document["sha256"]))
+
+
+class Walk:
+    """Goes along a chain and raises where it does not link up.
 
     Parameters
     ----------
     dataset : Dataset
-        The first link.
-    entries : tuple of Entry
-        All others, oldest first.
+        The first link, already checked.
+    repairs : sequence of Repair
+        Stretches that are known to be broken.
     """
 
-    dataset: Dataset
-    entries: tuple[Entry, ...]
+    def __init__(self, dataset: Dataset, repairs: Sequence[Repair] = ()) -> None:
+        self.dataset = dataset
+        self.end = Checkpoint(0, dataset.hash)
+        self.total = Cost.pure(0)
+        self.promised = (dataset.relation, dataset.max_rows_per_person)
+        self._reserved: set[int] | None = set()
+        self._repairs = {repair.first: repair for repair in repairs}
+        self._broken: tuple[Repair, Any] | None = None
 
     @classmethod
-    def read(cls, dataset: Dataset, rows: Iterable[Sequence[Any]]) -> Chain:
-        """Check the rows of a dataset, in the order of their numbers.
+    def begin_at(cls, dataset: Dataset, row: Sequence[Any]) -> Walk:
+        """Return a walk that takes everything up to a row for granted.
 
         Parameters
         ----------
         dataset : Dataset
-            Already checked.
-        rows : iterable of sequences
-            The columns of each entry, then its hash.
-
-        Raises
-        ------
-        BudgetTamperedError
-            If they are not what was written.
+            Whose chain.
+        row : sequence
+            The columns of the entry, then its hash.
         """
-        chain = cls(dataset, tuple(read_link(Entry, row) for row in rows))
-        try:
-            chain._check()
-        except (TypeError, ValueError, ArithmeticError) as problem:  # not the text of a number, for example
-            _accuse(dataset.name, f"a value cannot be read ({problem})")
-        return chain
+        walk, entry = cls(dataset), read_link(Entry, row)
+        walk.end, walk.total = Checkpoint(entry.number, entry.hash), _total(entry)
+        walk.promised, walk._reserved = (entry.relation, entry.max_rows_per_person), None
+        return walk
 
-    def checkpoint(self) -> Checkpoint:
-        """Return the end of the chain."""
-        return Checkpoint(len(self.entries), (self.dataset, *self.entries)[-1].hash)
-
-    def require(self, noted: Checkpoint | str) -> None:
-        """Raise unless the chain passes through a checkpoint.
+    def step(self, row: Sequence[Any]) -> Entry | None:
+        """Go on to the next row.
 
         Parameters
         ----------
-        noted : Checkpoint or str
-            An earlier end of this chain, or its text.
+        row : sequence
+            The columns of an entry, then its hash.
+
+        Returns
+        -------
+        Entry or None
+            None if it is one of those that a repair replaced.
         """
-        if isinstance(noted, str):
-            noted = Checkpoint.parse(noted)
-        links = (self.dataset, *self.entries)
-        if noted.count >= len(links):
-            _accuse(
-                self.dataset.name,
-                f"it has {len(self.entries)} entries and had {noted.count} at the checkpoint",
-            )
-        if links[noted.count].hash != noted.head:
-            _accuse(self.dataset.name, f"entry {noted.count} is not the one of the checkpoint")
+        try:
+            if self._broken is None and self.end.count + 1 in self._repairs:
+                self._broken = self._repairs[self.end.count + 1], sha256()
+            if self._broken is None:
+                return self._follow(read_link(Entry, row))
+            return self._step_over(row, *self._broken)
+        except _REFUSALS as problem:  # not the text of a number, for example
+            accuse(self.dataset.name, f"a value cannot be read ({type(problem).__name__})")
 
-    def spends(self) -> tuple[Spend, ...]:
-        """Return every charge with its settlement, oldest first."""
-        found: dict[int, Spend] = {}
-        for entry in self.entries:
-            if entry.settles is None:
-                found[entry.number] = Spend.from_entry(entry)
-            else:
-                found[entry.settles] = found[entry.settles].settled_by(entry)
-        return tuple(found.values())
+    def finish(self) -> Checkpoint:
+        """Return where the chain ends, if what was charged keeps the ceiling."""
+        if self._broken is not None:
+            accuse(self.dataset.name, "its repair is gone")
+        if not self.dataset.rule.grants(self.total):
+            accuse(self.dataset.name, "more was charged than its ceiling")
+        return self.end
 
-    def _check(self) -> None:
-        """Check the links, then what no writer of ours would have written, whatever its hashes."""
-        name, previous, total = self.dataset.name, self.dataset.hash, Cost.pure(0)
-        reserved: set[int] = set()
-        promised = (self.dataset.relation, self.dataset.max_rows_per_person)
-        for number, entry in enumerate(self.entries, start=1):
-            if (entry.dataset, entry.number, entry.previous) != (name, number, previous):
-                _accuse(name, f"entry {number} does not follow the one before it")
-            previous, total = entry.hash, total + entry.cost
-            if promised[0] is None:
-                promised = (entry.relation, entry.max_rows_per_person)
-            if entry.total != total or (entry.relation, entry.max_rows_per_person) != promised:
-                _accuse(name, f"entry {number} does not carry on the totals before it")
-            if entry.settles is None:
-                if entry.state == "failed":
-                    _accuse(name, f"entry {number} fails nothing")
-                reserved |= {number} if entry.state == "reserved" else set()
-            elif entry.settles not in reserved or entry.state == "reserved" or entry.cost != Cost.pure(0):
-                _accuse(name, f"entry {number} settles what is not reserved")
-            else:
-                reserved.remove(entry.settles)
-        if not self.dataset.rule.grants(total):
-            _accuse(name, "more was charged than its ceiling")
+    def _follow(self, entry: Entry) -> Entry:
+        """Check a link, then what no writer of ours would have written, whatever its hashes."""
+        name, number = self.dataset.name, self.end.count + 1
+        if (entry.dataset, entry.number, entry.previous) != (name, number, self.end.head):
+            accuse(name, f"entry {number} does not follow the one before it")
+        total = add_up(self.total, entry.cost)
+        if self.promised[0] is None:
+            self.promised = (entry.relation, entry.max_rows_per_person)
+        if entry.total != total or (entry.relation, entry.max_rows_per_person) != self.promised:
+            accuse(name, f"entry {number} does not carry on the totals before it")
+        if entry.settles is None:
+            if entry.state not in ("reserved", "spent"):
+                accuse(name, f"entry {number} fails nothing")
+            if entry.state == "reserved" and self._reserved is not None:
+                self._reserved.add(number)
+        elif entry.state not in ("spent", "failed") or entry.cost != Cost.pure(0):
+            accuse(name, f"entry {number} settles what is not reserved")
+        elif self._reserved is not None:
+            if entry.settles not in self._reserved:
+                accuse(name, f"entry {number} settles what is not reserved")
+            self._reserved.remove(entry.settles)
+        self.end, self.total = Checkpoint(number, entry.hash), total
+        return entry
+
+    def _step_over(self, row: Sequence[Any], repair: Repair, digest: Any) -> Entry | None:
+        """Count a broken row, or arrive at the entry that repairs it."""
+        if row[1] != repair.entry.number:
+            digest.update(_raw(row))
+            return None
+        entry, name = read_link(Entry, row), self.dataset.name
+        if digest.hexdigest() != repair.sha256 or entry.previous != self.end.head:
+            accuse(name, f"what entry {entry.number} repaired was changed again")
+        if entry.total != add_up(self.total, entry.cost):
+            accuse(name, f"entry {entry.number} does not carry on the totals before it")
+        self.end, self.total, self._broken = Checkpoint(entry.number, entry.hash), entry.total, None
+        self.promised = (entry.relation, entry.max_rows_per_person)
+        self._reserved = None  # some may have been lost: who settles what is not known any more
+        return entry
+
+
+def walk_along(walk: Walk, rows: Iterable[Sequence[Any]]) -> Iterator[Entry]:
+    """Yield the entries of a chain, checked.
+
+    Parameters
+    ----------
+    walk : Walk
+        Where to begin.
+    rows : iterable of sequences
+        The columns of each entry, then its hash, in the order of their numbers.
+    """
+    for row in rows:
+        entry = walk.step(row)
+        if entry is not None:
+            yield entry
 
 
 def read_link(kind: type[_AnyRow], row: Sequence[Any]) -> _AnyRow:
@@ -174,10 +287,45 @@ def read_link(kind: type[_AnyRow], row: Sequence[Any]) -> _AnyRow:
     except (TypeError, ValueError):  # bytes where text was written, or another number of columns
         pass
     place = f"entry {row[1]!r}" if kind is Entry else "the row of the dataset"
-    _accuse(row[0], f"{place} does not match its hash")
+    accuse(row[0], f"{place} does not match its hash")
 
 
-def _accuse(dataset: Any, what: str) -> NoReturn:
+def read_repairs(rows: Iterable[Sequence[Any]]) -> list[Repair]:
+    """Read the repairs of a record; what only looks like one is left for the walk to find.
+
+    Parameters
+    ----------
+    rows : iterable of sequences
+        Entries of state ``"repaired"``, in the order of their numbers.
+    """
+    found = []
+    for row in rows:
+        with suppress(BudgetTamperedError, *_REFUSALS):
+            found.append(Repair.read(read_link(Entry, row)))
+    return found
+
+
+def digest_of(rows: Iterable[Sequence[Any]]) -> str:
+    """Return the SHA-256 of rows as they are, whatever is in them."""
+    digest = sha256()
+    for row in rows:
+        digest.update(_raw(row))
+    return digest.hexdigest()
+
+
+def _raw(row: Sequence[Any]) -> bytes:
+    return f"{tuple(row)!r}\n".encode("utf-8", "backslashreplace")
+
+
+def _total(entry: Entry) -> Cost:
+    try:
+        return entry.total
+    except _REFUSALS as problem:
+        accuse(entry.dataset, f"a value cannot be read ({type(problem).__name__})")
+
+
+def accuse(dataset: Any, what: str) -> NoReturn:
+    """Refuse a record that is not what was written."""
     raise BudgetTamperedError(
         f"the budget record of {dataset!r} was changed after it was written: {what}, so nothing is granted. "
         "Restore the record from before the change; do not start a new one."

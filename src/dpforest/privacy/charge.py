@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from types import TracebackType
 
-from dpforest.privacy.chain import Checkpoint
+from dpforest.privacy.chain import Receipt
 from dpforest.privacy.errors import BudgetStoreError, BudgetStoreWarning
 from dpforest.privacy.ledger import Ledger
 from dpforest.privacy.store import BudgetStore
@@ -23,7 +23,7 @@ class Charge:
     ----------
     store : BudgetStore or None
         Who keeps the record; None if nobody is charged.
-    receipt : Checkpoint or None
+    receipt : Receipt or None
         The place of the charge in the record. `BudgetAccountant.verify` accepts it as a checkpoint, so it
         proves later that the charge is still there.
 
@@ -38,13 +38,13 @@ class Charge:
     'spent'
     """
 
-    def __init__(self, store: BudgetStore | None = None, receipt: Checkpoint | None = None) -> None:
+    def __init__(self, store: BudgetStore | None = None, receipt: Receipt | None = None) -> None:
         self._store = store
         self._receipt = receipt
         self._ledger: Ledger | None = None
 
     @property
-    def receipt(self) -> Checkpoint | None:
+    def receipt(self) -> Receipt | None:
         """The place of the charge in the record, or None if nobody is charged."""
         return self._receipt
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 Execute: TypeAlias = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 Address: TypeAlias = str | os.PathLike[str]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 BUSY_SECONDS = 60  # to wait for other writers before giving up
 
 # The columns are the fields of `records.Dataset` and `records.Entry`, in their order, and the hash.
@@ -29,6 +29,7 @@ TABLES = (
         schema_hash TEXT,
         epsilon TEXT NOT NULL,
         delta TEXT NOT NULL,
+        rho TEXT,
         relation TEXT,
         max_rows_per_person BIGINT,
         who TEXT NOT NULL,
@@ -37,14 +38,17 @@ TABLES = (
         hash TEXT NOT NULL
     )
     """,
-    # Should a lock ever fail, the two constraints still keep two writers from adding the same link and one
-    # reservation from being settled twice.
+    # Should a lock ever fail, the constraints still keep two writers from adding the same link, and one
+    # reservation from being settled or one name from being charged twice.
     """
     CREATE TABLE dpforest_charges (
         dataset TEXT NOT NULL,
         number BIGINT NOT NULL,
         state TEXT NOT NULL,
         settles BIGINT,
+        name TEXT,
+        analyst TEXT NOT NULL,
+        purpose TEXT NOT NULL,
         who TEXT NOT NULL,
         at TEXT NOT NULL,
         label TEXT NOT NULL,
@@ -59,7 +63,8 @@ TABLES = (
         previous TEXT NOT NULL,
         hash TEXT NOT NULL,
         PRIMARY KEY (dataset, number),
-        UNIQUE (dataset, settles)
+        UNIQUE (dataset, settles),
+        UNIQUE (dataset, name)
     )
     """,
 )
@@ -75,13 +80,20 @@ class Database(Protocol):
     def prepare(self) -> None:
         """Make the tables if they are not there."""
 
+    def login(self, execute: Execute) -> str:
+        """Return who writes, for the record."""
+
+    def append(self, execute: Execute, values: Sequence[Any]) -> None:
+        """Add an entry: its columns, then its hash."""
+
     def reading(self) -> AbstractContextManager[Execute]:
         """Begin a transaction that sees one state of the tables."""
 
     def writing(self, dataset: str) -> AbstractContextManager[Execute]:
         """Begin a transaction that no other writer of the dataset overlaps.
 
-        Leaving it commits to disk; an error inside undoes everything.
+        Leaving it commits to disk; an error inside undoes everything. An error while it commits is a
+        `BudgetUncertainError`: nobody knows whether the transaction is on disk.
         """
 
 
@@ -100,3 +112,8 @@ def at_address(address: Address) -> Database:
     from dpforest.privacy.sqlite import SqliteDatabase
 
     return SqliteDatabase(Path(address).resolve())
+
+
+def marks(values: Sequence[Any]) -> str:
+    """Return the place holders for the values of a row."""
+    return ", ".join("?" * len(values))

@@ -19,6 +19,14 @@ class BudgetStoreError(PrivacyError):
     """The record of what was spent cannot be reached, so nothing more may be spent."""
 
 
+class BudgetUncertainError(BudgetStoreError):
+    """The store went away while it was writing: nobody knows yet whether the charge is on disk."""
+
+
+class ChargeRepeatedError(PrivacyError):
+    """A charge of this name was made before; nothing was charged now."""
+
+
 class BudgetTamperedError(BudgetStoreError):
     """The record of what was spent is not what was written, so nothing more may be spent."""
 

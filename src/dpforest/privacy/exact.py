@@ -22,6 +22,7 @@ Number: TypeAlias = int | float | Fraction | Decimal
 SIGNIFICANT_BITS = 40
 # Written fractions: room for the budgets of 1e-300 that nobody uses, none for numbers that fill the memory.
 _FRACTION = re.compile(r"[0-9]{1,1000}(/[1-9][0-9]{0,999})?")
+_MOST_DIGITS = 1_000
 _LONGEST_DENOMINATOR = 16_384
 
 
@@ -45,8 +46,16 @@ def read_number(value: object, name: str) -> Fraction:
     """
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}: write for example {name}=0.5.")
+    if isinstance(value, Decimal) and value.is_finite():
+        # Before it becomes a fraction: 1e-99999999 would fill the memory with zeros.
+        _, digits, exponent = value.as_tuple()
+        if len(digits) + abs(int(exponent)) > _MOST_DIGITS:
+            raise ValueError(f"{name} has more than {_MOST_DIGITS} digits: write for example {name}=0.5.")
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        above, below = int(value.numerator), int(value.denominator)
+        if max(above.bit_length(), below.bit_length()) > 3 * _MOST_DIGITS:
+            raise ValueError(f"{name} has more than {_MOST_DIGITS} digits: write for example {name}=0.5.")
+        return Fraction(above, below)
     try:
         return Fraction(str(value))
     except ValueError:

@@ -1,8 +1,8 @@
 """A budget in a PostgreSQL database, shared by machines. Needs psycopg: ``pip install 'dpforest[postgres]'``.
 
-Writers of a dataset take turns by an advisory lock, which needs no right to update anything: an analyst's
-role can do with SELECT and INSERT. A connection is opened per transaction, so neither threads nor forks share
-one.
+Writers of a dataset take turns by an advisory lock. Entries are added by a function of the server that checks
+them (`postgres_function`), so an analyst's role needs no right to insert, update or delete: `grant` gives it
+SELECT and that function. A connection is opened per transaction, so neither threads nor forks share one.
 """
 
 from __future__ import annotations
@@ -12,18 +12,23 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import Any
 
-from dpforest.privacy.database import BUSY_SECONDS, TABLES, Execute
-from dpforest.privacy.errors import BudgetStoreError
+from dpforest.privacy import database
+from dpforest.privacy.database import TABLES, Execute, marks
+from dpforest.privacy.errors import BudgetStoreError, BudgetUncertainError
+from dpforest.privacy.postgres_function import FUNCTIONS, LOCKS
+from dpforest.privacy.records import at_machine
 
-_LOCKS = 0x64706672  # keeps our advisory locks apart from those of other programs
 _CONNECT_SECONDS = 10
+_SILENT_SECONDS = 60  # after which a server that does not answer any more counts as gone
+_TABLES = ("dpforest_format", "dpforest_datasets", "dpforest_charges")
+_APPEND = "dpforest_append(dpforest_charges)"
 _GUARDS = (
     "CREATE FUNCTION dpforest_append_only() RETURNS trigger LANGUAGE plpgsql AS "
     "$$ BEGIN RAISE EXCEPTION 'budget records are append-only'; END $$",
     *(
         f"CREATE TRIGGER {table}_keeps BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
         "FOR EACH STATEMENT EXECUTE FUNCTION dpforest_append_only()"
-        for table in ("dpforest_format", "dpforest_datasets", "dpforest_charges")
+        for table in _TABLES
     ),
 )
 
@@ -72,8 +77,57 @@ class PostgresDatabase:
         """Make the tables if they are not there."""
         with self.writing("") as execute:
             if execute("SELECT to_regclass('dpforest_format')", ()) == [(None,)]:
-                for statement in TABLES + _GUARDS:
+                for statement in TABLES + _GUARDS + FUNCTIONS:
                     execute(statement, ())
+                [(schema,)] = execute("SELECT quote_ident(current_schema())", ())
+                # pg_temp last, or a table of the caller's own would be taken for the record
+                execute(f"ALTER FUNCTION {_APPEND} SET search_path = {schema}, pg_temp", ())
+
+    def grant(self, role: str) -> None:
+        """Let a role read and charge, and nothing else.
+
+        Parameters
+        ----------
+        role : str
+            A role of the server, made by its administrator.
+        """
+        with self._transaction("BEGIN READ WRITE") as execute:
+            [(quoted, schema, makes)] = execute(
+                "SELECT quote_ident(?), quote_ident(current_schema()), "
+                "has_schema_privilege(?, current_schema(), 'CREATE')",
+                (role, role),
+            )
+            if makes:
+                raise BudgetStoreError(
+                    f"{role} may create functions in the schema {schema}, and so replace those that guard "
+                    f"the budget: REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC, {quoted} first."
+                )
+            execute(f"GRANT USAGE ON SCHEMA {schema} TO {quoted}", ())
+            execute(f"GRANT SELECT ON {', '.join(_TABLES)} TO {quoted}", ())
+            execute(f"GRANT EXECUTE ON FUNCTION {_APPEND} TO {quoted}", ())
+
+    def login(self, execute: Execute) -> str:
+        """Return the role that is logged in, and the machine.
+
+        Parameters
+        ----------
+        execute : callable
+            Of a transaction.
+        """
+        [(role,)] = execute("SELECT session_user", ())
+        return at_machine(role)
+
+    def append(self, execute: Execute, values: Sequence[Any]) -> None:
+        """Add an entry, if the server finds it right.
+
+        Parameters
+        ----------
+        execute : callable
+            Of a transaction that writes.
+        values : sequence
+            The columns of the entry, then its hash.
+        """
+        execute(f"SELECT dpforest_append(ROW({marks(values)})::dpforest_charges)", values)
 
     @contextmanager
     def reading(self) -> Iterator[Execute]:
@@ -93,18 +147,17 @@ class PostgresDatabase:
         # READ COMMITTED, so that statements after the lock see what the last holder of the lock wrote; a
         # stricter level would see the tables as they were before the wait.
         with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") as execute:
-            [(forced, *_)] = execute(
-                "SELECT current_setting('fsync'), set_config('lock_timeout', ?, true), "
-                "CASE current_setting('synchronous_commit') WHEN 'off' "
+            [(forced, _)] = execute(
+                "SELECT current_setting('fsync'), CASE current_setting('synchronous_commit') WHEN 'off' "
                 "THEN set_config('synchronous_commit', 'on', true) END",
-                (f"{BUSY_SECONDS}s",),
+                (),
             )
             if forced != "on":
                 raise BudgetStoreError(
                     "the PostgreSQL server runs with fsync = off and may forget charges, so nothing is "
                     "granted: turn it on."
                 )
-            execute("SELECT pg_advisory_xact_lock(?::int, hashtext(?))", (_LOCKS, dataset))
+            execute("SELECT pg_advisory_xact_lock(?::int, hashtext(?))", (LOCKS, dataset))
             yield execute
 
     @contextmanager
@@ -113,24 +166,47 @@ class PostgresDatabase:
         psycopg = _psycopg()
         try:
             with closing(
-                psycopg.connect(self._url, connect_timeout=_CONNECT_SECONDS, autocommit=True)
+                psycopg.connect(
+                    self._url,
+                    connect_timeout=_CONNECT_SECONDS,
+                    tcp_user_timeout=1000 * _SILENT_SECONDS,
+                    autocommit=True,
+                )
             ) as connection:
 
                 def execute(statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-                    cursor = connection.execute(statement.replace("?", "%s"), parameters)
+                    if parameters:
+                        cursor = connection.execute(statement.replace("?", "%s"), parameters)
+                    else:
+                        cursor = connection.execute(statement)
                     return cursor.fetchall() if cursor.description else []
 
                 connection.execute(begin)
+                execute("SELECT set_config('lock_timeout', ?, true)", (f"{database.BUSY_SECONDS}s",))
                 yield execute
-                connection.execute("COMMIT")
+                try:
+                    connection.execute("COMMIT")
+                except psycopg.OperationalError as problem:
+                    raise BudgetUncertainError(
+                        f"the budget's server went away while it was writing ({_first_line(problem)})."
+                    ) from problem
+        except psycopg.errors.LockNotAvailable as problem:
+            raise BudgetStoreError(
+                f"somebody else has kept this budget locked for {database.BUSY_SECONDS} seconds, so nothing "
+                "is granted: try again, or ask the owner of the server who holds the lock (pg_locks)."
+            ) from problem
         except psycopg.Error as problem:
             raise BudgetStoreError(
-                f"the budget record cannot be reached ({problem}), so nothing is granted: check the server, "
-                "that BudgetAccountant.create made the budget there, and your rights to read and insert."
+                f"the budget record cannot be reached ({_first_line(problem)}), so nothing is granted: check "
+                "the server, that the budget was created there, and your rights to read and to charge."
             ) from problem
 
     def __repr__(self) -> str:
         return f"PostgresDatabase({self._url!r})"
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).partition("\n")[0]
 
 
 def _psycopg() -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import platform
 import secrets
 from collections.abc import Mapping, Sequence
@@ -24,9 +25,14 @@ from dpforest.privacy.composition import Cost
 from dpforest.privacy.exact import read_fraction
 from dpforest.privacy.relation import NeighboringRelation
 
-State: TypeAlias = Literal["reserved", "spent", "failed"]
-_MOST_BITS = 3_300  # just under the thousand digits that `read_fraction` takes
-_LONGEST_NAME = 200
+State: TypeAlias = Literal["reserved", "spent", "failed", "repaired"]
+LONGEST_TEXT = 200
+# One request may not be longer than this, and a total that became longer is rounded up: no charge, however
+# odd, can make the record too long for the charges after it.
+MOST_BITS = 512
+MOST_BITS_OF_TOTAL = 2_048
+GRID_BITS = 1_024
+_TOO_LONG = "an amount has more than 150 digits: ask for amounts with few, such as 0.1."
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,8 @@ class Row:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the columns."""
-        return sha256(json.dumps(self.values(), separators=(",", ":")).encode("ascii")).hexdigest()
+        """SHA-256 of the columns, each with its length before it; so simple that a server can check it."""
+        return sha256(b",".join(map(_length_and_text, self.values()))).hexdigest()
 
     @classmethod
     def from_values(cls, values: Sequence[Any]) -> Self:
@@ -60,6 +66,8 @@ class Dataset(Row):
         `schema_hash` of its public description, if the owner gave one.
     epsilon, delta : str
         The ceiling, per person.
+    rho : str or None
+        What (epsilon, delta) allows in zCDP; None if delta is 0.
     relation, max_rows_per_person : optional
         Whom the ceiling protects; None leaves it to the first charge.
     who, created : str
@@ -72,6 +80,7 @@ class Dataset(Row):
     schema_hash: str | None
     epsilon: str
     delta: str
+    rho: str | None
     relation: str | None
     max_rows_per_person: int | None
     who: str
@@ -81,15 +90,17 @@ class Dataset(Row):
     @property
     def rule(self) -> BudgetFilter:
         """The rule that keeps its ceiling."""
-        epsilon, delta = read_fraction(self.epsilon, "epsilon"), read_fraction(self.delta, "delta")
-        return BudgetFilter.for_ceiling(epsilon, delta)
+        return BudgetFilter(
+            read_fraction(self.epsilon, "epsilon"),
+            read_fraction(self.delta, "delta"),
+            None if self.rho is None else read_fraction(self.rho, "rho"),
+        )
 
     @classmethod
     def new(
         cls,
         name: str,
-        epsilon: Fraction,
-        delta: Fraction,
+        rule: BudgetFilter,
         relation: NeighboringRelation | None = None,
         max_rows_per_person: int | None = None,
         schema: Described | Mapping[str, Any] | None = None,
@@ -98,8 +109,10 @@ class Dataset(Row):
 
         Parameters
         ----------
-        name, epsilon, delta, relation, max_rows_per_person
+        name, relation, max_rows_per_person
             As above.
+        rule : BudgetFilter
+            Keeps its ceiling.
         schema : Schema, mapping or None
             Only its hash is kept.
         """
@@ -109,8 +122,9 @@ class Dataset(Row):
         return cls(
             name,
             None if schema is None else schema_hash(schema),
-            exact_text(epsilon),
-            exact_text(delta),
+            exact_text(rule.epsilon),
+            exact_text(rule.delta),
+            None if rule.rho is None else exact_text(rule.rho),
             None if relation is None else relation.value,
             max_rows_per_person,
             whoami(),
@@ -129,12 +143,16 @@ class Entry(Row):
         Its name.
     number : int
         1, 2, 3, ... within the dataset.
-    state : {"reserved", "spent", "failed"}
+    state : {"reserved", "spent", "failed", "repaired"}
         What this entry says.
     settles : int or None
         Number of the reservation that it settles; None for a charge.
+    name : str or None
+        What the caller calls the charge; no two of a dataset have the same.
+    analyst, purpose : str
+        Who asked and what for, in the caller's words.
     who, at : str
-        Who wrote it, and when (UTC).
+        Which login wrote it, and when (UTC).
     label : str
         The caller's note.
     relation, max_rows_per_person
@@ -144,7 +162,8 @@ class Entry(Row):
     total_epsilon, total_rho : str
         Cost of this and all earlier entries.
     plan, looks : str or None
-        JSON: how the charge is divided (of a charge), every look that was made (of a settlement).
+        JSON: how the charge is divided (of a charge; of a repair, what was repaired), every look that was
+        made (of a settlement).
     previous : str
         Hash of the link before.
     """
@@ -153,6 +172,9 @@ class Entry(Row):
     number: int
     state: State
     settles: int | None
+    name: str | None
+    analyst: str
+    purpose: str
     who: str
     at: str
     label: str
@@ -204,31 +226,58 @@ def schema_hash(schema: Described | Mapping[str, Any]) -> str:
 
 
 def exact_text(value: Fraction) -> str:
-    """Write a fraction exactly, or refuse one that could not be read back.
+    """Write a fraction exactly, or refuse one that is absurdly long.
 
     Examples
     --------
     >>> exact_text(Fraction(1, 10))
     '1/10'
     """
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST_BITS:
-        raise ValueError(
-            "the exact total would have more than a thousand digits: ask for amounts with few, such as 0.1."
-        )
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+        raise ValueError(_TOO_LONG)
     return str(value)
+
+
+def check_amount(cost: Cost) -> None:
+    """Refuse a cost that is absurdly long, before anything is charged."""
+    for value, bits in ((cost.epsilon, MOST_BITS), (cost.rho, 2 * MOST_BITS + 2)):
+        if value is not None and max(value.numerator.bit_length(), value.denominator.bit_length()) > bits:
+            raise ValueError(_TOO_LONG)
+
+
+def add_up(total: Cost, cost: Cost) -> Cost:
+    """Add a cost to a total: exactly, until the exact total gets too long, then rounded up.
+
+    A total of pure costs keeps rho <= epsilon^2 / 2 under rounding. One cost is never rounded (its rho has
+    twice the bits of its epsilon, and half of what is allowed). Several leave epsilon^2 / 2 - rho, the sum
+    of the products of all pairs, at least 2^-1024 for each pair, and each rounding adds less than that.
+
+    Examples
+    --------
+    >>> add_up(Cost.pure(Fraction(1, 3)), Cost.pure(Fraction(1, 6))).epsilon
+    Fraction(1, 2)
+    """
+    both = total + cost
+    return Cost(None if both.epsilon is None else _shortened(both.epsilon), _shortened(both.rho))
+
+
+def _shortened(value: Fraction) -> Fraction:
+    if value.denominator.bit_length() <= MOST_BITS_OF_TOTAL:
+        return value
+    return Fraction(math.ceil(value * 2**GRID_BITS), 2**GRID_BITS)
 
 
 def cost_text(cost: Cost) -> tuple[str | None, str]:
     """Write a cost as exact text: epsilon, rho."""
-    return None if cost.epsilon is None else exact_text(cost.epsilon), exact_text(cost.rho)
+    return None if cost.epsilon is None else str(cost.epsilon), str(cost.rho)
 
 
 def check_text(value: str, name: str) -> None:
     """Refuse text that some database, or a terminal, would not give back as it was."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be text, got {type(value).__name__}.")
-    if len(value) > _LONGEST_NAME or not value.isprintable():
-        raise ValueError(f"{name} must be at most {_LONGEST_NAME} printable characters on one line.")
+    if len(value) > LONGEST_TEXT or not value.isprintable():
+        raise ValueError(f"{name} must be at most {LONGEST_TEXT} printable characters on one line.")
 
 
 def now() -> str:
@@ -242,9 +291,26 @@ def whoami() -> str:
         user = getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container may run under a number without a name
         user = "unknown"
-    shown = f"{user}@{platform.node() or 'unknown'}"[:_LONGEST_NAME]
+    return at_machine(user)
+
+
+def at_machine(user: str) -> str:
+    """Return a user with the name of this machine."""
+    shown = f"{user}@{platform.node() or 'unknown'}"[:LONGEST_TEXT]
     return "".join(letter if letter.isprintable() else "?" for letter in shown)
+
+
+def _length_and_text(value: Any) -> bytes:
+    if value is None:
+        return b"-"
+    text = str(value).encode("utf-8", "surrogatepass")
+    return b"%d:%s" % (len(text), text)
 
 
 def _read_cost(epsilon: str | None, rho: str) -> Cost:
     return Cost(None if epsilon is None else read_fraction(epsilon, "epsilon"), read_fraction(rho, "rho"))
+
+
+def fields_of(kind: type[Row]) -> list[str]:
+    """Return the columns of a table, without the hash."""
+    return [field.name for field in fields(kind)]

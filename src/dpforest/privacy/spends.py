@@ -32,6 +32,10 @@ class Request:
         The caller's note.
     plan : BudgetPlan or None
         How it is divided, if it is a plan.
+    name : str or None
+        What the charge is called; a second one of that name is refused.
+    analyst, purpose : str
+        Who asks and what for; public, like the label.
     """
 
     cost: Cost
@@ -39,9 +43,17 @@ class Request:
     max_rows_per_person: int
     label: str = ""
     plan: BudgetPlan | None = None
+    name: str | None = None
+    analyst: str = ""
+    purpose: str = ""
 
     def __post_init__(self) -> None:
-        check_text(self.label, "label")
+        for what in ("label", "analyst", "purpose"):
+            check_text(getattr(self, what), what)
+        if self.name is not None:
+            check_text(self.name, "the name of a charge")
+            if not self.name:
+                raise ValueError("the name of a charge must not be empty.")
 
 
 @dataclass(frozen=True)
@@ -52,9 +64,9 @@ class Spend:
     ----------
     number : int
         Its place in the dataset's chain.
-    state : {"reserved", "spent", "failed"}
+    state : {"reserved", "spent", "failed", "repaired"}
         ``"reserved"`` while the looks are being made, and for ever if the process that made them died. All
-        three count in full.
+        count in full.
     label : str
         The caller's note.
     cost : Cost
@@ -64,13 +76,19 @@ class Spend:
     max_rows_per_person : int
         How many rows one person holds at most.
     who, when : str
-        Who asked, and when (UTC).
+        Which login asked, and when (UTC).
     settled : str or None
         When it was settled (UTC).
     plan : dict or None
         How it was divided, with exact fractions as text.
     looks : tuple of dict
         Every look that was made, as the ledger shows it.
+    name : str or None
+        What the charge is called.
+    analyst, purpose : str
+        Who asked and what for, in their own words.
+    hash : str
+        Of its entry, as in receipts.
     """
 
     number: int
@@ -84,6 +102,10 @@ class Spend:
     settled: str | None = None
     plan: dict[str, Any] | None = None
     looks: tuple[dict[str, Any], ...] = ()
+    name: str | None = None
+    analyst: str = ""
+    purpose: str = ""
+    hash: str = ""
 
     @classmethod
     def from_entry(cls, entry: Entry) -> Spend:
@@ -97,12 +119,16 @@ class Spend:
             entry.max_rows_per_person,
             entry.who,
             entry.at,
-            plan=None if entry.plan is None else json.loads(entry.plan),
+            plan=_document(entry.plan),
+            name=entry.name,
+            analyst=entry.analyst,
+            purpose=entry.purpose,
+            hash=entry.hash,
         )
 
     def settled_by(self, entry: Entry) -> Spend:
         """Return the charge as its settlement left it."""
-        looks = () if entry.looks is None else tuple(json.loads(entry.looks))
+        looks = tuple(_document(entry.looks) or ())
         return replace(self, state=entry.state, settled=entry.at, looks=looks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,7 +137,10 @@ class Spend:
         return {
             "number": self.number,
             "state": self.state,
+            "name": self.name,
             "label": self.label,
+            "analyst": self.analyst,
+            "purpose": self.purpose,
             "epsilon": epsilon,
             "rho": str(self.cost.rho),
             "relation": self.relation.value,
@@ -121,4 +150,13 @@ class Spend:
             "settled": self.settled,
             "plan": self.plan,
             "looks": list(self.looks),
+            "hash": self.hash,
         }
+
+
+def _document(text: str | None) -> Any:
+    """Read JSON that another program may have written; what cannot be read is left out."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return None

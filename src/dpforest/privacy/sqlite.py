@@ -1,24 +1,24 @@
 """A budget in one SQLite file, shared by all processes of one machine.
 
-Write-ahead log, every commit forced to disk, and the write lock taken before anything is read. A connection
-is opened per transaction, so neither threads nor forks share one. Network file systems do not keep the
-promises this rests on: to share a budget between machines use `postgres`.
+Every commit is in the file itself, forced to disk, before it returns (a rollback journal, not a write-ahead
+log): the file alone is the whole record, so that copying it, or losing what lies beside it, forgets nothing.
+The write lock is taken before anything is read. A connection is opened per transaction, so neither threads
+nor forks share one. Network file systems do not keep the promises this rests on: to share a budget between
+machines use `postgres`.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
-import tempfile
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpforest.privacy.database import BUSY_SECONDS, TABLES, Execute
-from dpforest.privacy.errors import BudgetStoreError
+from dpforest.privacy.database import BUSY_SECONDS, TABLES, Execute, marks
+from dpforest.privacy.errors import BudgetStoreError, BudgetUncertainError
+from dpforest.privacy.records import whoami
+from dpforest.privacy.temporary import temporary_directory
 
 # Against accidents: who may write the file may also drop these.
 _GUARDS = tuple(
@@ -27,7 +27,7 @@ _GUARDS = tuple(
     for table in ("dpforest_format", "dpforest_datasets", "dpforest_charges")
     for change in ("update", "delete")
 )
-_EXISTING, _NEW = "mode=rw", "mode=rwc"
+_EXISTING, _NEW = "mode=rw", "mode=rwc"  # rw falls back to reading where a file may only be read
 
 
 class SqliteDatabase:
@@ -49,9 +49,9 @@ class SqliteDatabase:
     @classmethod
     def temporary(cls) -> SqliteDatabase:
         """Make a database in a directory of its own, removed with the object that this returns."""
-        directory = Path(tempfile.mkdtemp(prefix="dpforest-budget-"))  # readable by this user only
+        directory, keep_until = temporary_directory()
         database = cls(directory / "budget.sqlite", temporary=True)
-        weakref.finalize(database, _remove_if_owner, directory, os.getpid())
+        keep_until(database)
         return database
 
     @property
@@ -69,17 +69,38 @@ class SqliteDatabase:
         with self._connection(_NEW) as connection:
             if _tables(connection):
                 return
-            connection.execute("PRAGMA journal_mode = WAL")  # the file remembers it
             connection.execute("BEGIN IMMEDIATE")
             if not _tables(connection):  # nobody else was faster
                 for statement in TABLES + _GUARDS:
                     connection.execute(statement)
             connection.execute("COMMIT")
 
+    def login(self, execute: Execute) -> str:
+        """Return the user of the operating system, and the machine.
+
+        Parameters
+        ----------
+        execute : callable
+            Not needed here.
+        """
+        return whoami()
+
+    def append(self, execute: Execute, values: Sequence[Any]) -> None:
+        """Add an entry.
+
+        Parameters
+        ----------
+        execute : callable
+            Of a transaction that writes.
+        values : sequence
+            The columns of the entry, then its hash.
+        """
+        execute(f"INSERT INTO dpforest_charges VALUES ({marks(values)})", values)  # noqa: S608 - marks only
+
     @contextmanager
     def reading(self) -> Iterator[Execute]:
         """Begin a transaction that sees one state of the tables."""
-        with self._connection(self._reading_mode()) as connection:
+        with self._connection(_EXISTING) as connection:
             connection.execute("BEGIN")
             yield _executor(connection)
 
@@ -96,15 +117,12 @@ class SqliteDatabase:
             # IMMEDIATE takes the write lock before reading: two processes can never both see the old total.
             connection.execute("BEGIN IMMEDIATE")
             yield _executor(connection)
-            connection.execute("COMMIT")
-
-    def _reading_mode(self) -> str:
-        """Let somebody who may only read the file and its directory, an auditor, see a budget at rest."""
-        effective = os.access in os.supports_effective_ids
-        log = self._path.with_name(self._path.name + "-wal")
-        if os.access(self._path.parent, os.W_OK, effective_ids=effective) or log.exists():
-            return _EXISTING
-        return "mode=ro&immutable=1"
+            try:
+                connection.execute("COMMIT")
+            except sqlite3.Error as problem:
+                raise BudgetUncertainError(
+                    f"the budget went away while it was written ({problem})."
+                ) from problem
 
     @contextmanager
     def _connection(self, mode: str) -> Iterator[sqlite3.Connection]:
@@ -115,11 +133,13 @@ class SqliteDatabase:
             with closing(
                 sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
             ) as connection:
-                connection.execute(f"PRAGMA synchronous = {'OFF' if self._temporary else 'FULL'}")
+                # EXTRA: also the removal of the journal, which is what commits, is forced to disk.
+                connection.execute(f"PRAGMA synchronous = {'OFF' if self._temporary else 'EXTRA'}")
                 yield connection
-        except sqlite3.Error as problem:
+        except (sqlite3.Error, UnicodeError) as problem:
             raise BudgetStoreError(
-                f"the budget record cannot be reached ({problem}), so nothing is granted: {self._hint()}."
+                f"the budget record cannot be reached ({_why(problem)}), so nothing is granted: "
+                f"{self._hint()}."
             ) from problem
 
     def _hint(self) -> str:
@@ -129,12 +149,20 @@ class SqliteDatabase:
                 "make a new one"
             )
         return (
-            f"check that {self._path} is a budget made by BudgetAccountant.create, that you may write to it "
-            "and to its directory, and that the disk is not full"
+            f"check that {self._path} is a budget that was created before, that you may write to it and to "
+            "its directory, and that the disk is not full"
         )
 
     def __repr__(self) -> str:
         return f"SqliteDatabase({str(self._path)!r})"
+
+
+def _why(problem: Exception) -> str:
+    if isinstance(problem, UnicodeError):  # its message quotes the bytes
+        return "it holds text that is not Unicode"
+    if "locked" in str(problem):
+        return f"another process has been writing for {BUSY_SECONDS} seconds; try again"
+    return str(problem).encode("ascii", "backslashreplace").decode()
 
 
 def _executor(connection: sqlite3.Connection) -> Execute:
@@ -150,9 +178,3 @@ def _tables(connection: sqlite3.Connection) -> bool:
     if names and "dpforest_format" not in names:
         raise BudgetStoreError("this SQLite file holds other tables: give the budget a file of its own.")
     return bool(names)
-
-
-def _remove_if_owner(directory: Path, owner: int) -> None:
-    # A forked child inherits the finalizer but not the right to end the parent's budget.
-    if os.getpid() == owner:
-        shutil.rmtree(directory, ignore_errors=True)

@@ -4,25 +4,38 @@
 of entries. The accountant decides what fits (`check`); the store sees to it that nothing happens between that
 decision and its being on disk, that entries are only ever added, and that a record which is not what was
 written grants nothing. The same code keeps the record of a temporary accountant, of a file and of a server.
+
+Each entry carries the totals up to it under its hash, so a decision needs the last entry only. Opening checks
+a fixed number of links at the end; `history` reads, and `verify` in `verification` streams, all of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpforest.privacy.chain import Chain, Checkpoint, read_link
+from dpforest.privacy.chain import Checkpoint, Receipt, Walk, read_link, read_repairs, walk_along
 from dpforest.privacy.composition import Cost
-from dpforest.privacy.database import FORMAT_VERSION, Address, Database, Execute, at_address
-from dpforest.privacy.errors import BudgetStoreError, BudgetTamperedError
-from dpforest.privacy.records import Dataset, Entry, State, cost_text, now, whoami
-from dpforest.privacy.spends import Request
+from dpforest.privacy.database import FORMAT_VERSION, Address, Database, Execute, at_address, marks
+from dpforest.privacy.errors import (
+    BudgetStoreError,
+    BudgetTamperedError,
+    BudgetUncertainError,
+    ChargeRepeatedError,
+)
+from dpforest.privacy.records import Dataset, Entry, State, add_up, check_amount, cost_text, now
+from dpforest.privacy.spends import Request, Spend
 
-_ENTRIES = "SELECT * FROM dpforest_charges WHERE dataset = ? ORDER BY number"
+_ENTRIES = "SELECT * FROM dpforest_charges WHERE dataset = ? AND number > ? ORDER BY number LIMIT ?"
 _ENTRY = "SELECT * FROM dpforest_charges WHERE dataset = ? AND number = ?"
-_LAST_ENTRY = "SELECT * FROM dpforest_charges WHERE dataset = ? ORDER BY number DESC LIMIT 1"
+_LAST_ENTRIES = "SELECT * FROM dpforest_charges WHERE dataset = ? ORDER BY number DESC LIMIT ?"
+_NAMED = "SELECT * FROM dpforest_charges WHERE dataset = ? AND name = ?"
+_SETTLEMENT = "SELECT * FROM dpforest_charges WHERE dataset = ? AND settles = ?"
+_REPAIRS = "SELECT * FROM dpforest_charges WHERE dataset = ? AND state = 'repaired' ORDER BY number"
+_CHECKED_AT_OPENING = 64
+_AT_A_TIME = 5_000  # entries that are read in one go: writers wait no longer than that takes
 
 
 @dataclass(frozen=True)
@@ -48,8 +61,8 @@ class Standing:
 class BudgetStore:
     """The record of one dataset. Pickling gives a handle on the same record.
 
-    A handle remembers its dataset's row, so a record that is gone, or was replaced by another of the same
-    name, refuses.
+    A handle remembers its dataset's row and the newest entry that it has seen, so a record that is gone, was
+    replaced by another of the same name, or by an older copy of itself, refuses.
 
     Parameters
     ----------
@@ -57,11 +70,14 @@ class BudgetStore:
         Where the record is.
     dataset : Dataset
         Whose record it is.
+    seen : Checkpoint, optional
+        The newest entry that is known of.
     """
 
-    def __init__(self, database: Database, dataset: Dataset) -> None:
+    def __init__(self, database: Database, dataset: Dataset, seen: Checkpoint | None = None) -> None:
         self._database = database
         self._dataset = dataset
+        self._seen = seen or Checkpoint(0, dataset.hash)
 
     @classmethod
     def create(cls, database: Database, dataset: Dataset) -> BudgetStore:
@@ -76,20 +92,18 @@ class BudgetStore:
         """
         database.prepare()
         with database.writing(dataset.name) as execute:
-            _check_format(execute)
+            check_format(execute)
             if execute("SELECT name FROM dpforest_datasets WHERE name = ?", (dataset.name,)):
                 raise BudgetStoreError(
                     f"there is a budget for {dataset.name!r} already, and it cannot be replaced: open it."
                 )
-            execute(
-                "INSERT INTO dpforest_datasets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*dataset.values(), dataset.hash),
-            )
+            row = (*dataset.values(), dataset.hash)
+            execute(f"INSERT INTO dpforest_datasets VALUES ({marks(row)})", row)  # noqa: S608 - marks only
         return cls(database, dataset)
 
     @classmethod
     def open(cls, database: Database, name: str) -> BudgetStore:
-        """Find the record of a dataset and check all of it.
+        """Find the record of a dataset and check its end.
 
         Parameters
         ----------
@@ -99,18 +113,23 @@ class BudgetStore:
             The dataset.
         """
         with database.reading() as execute:
-            known = {dataset.name: dataset for dataset in _read_datasets(execute)}
-        if name not in known:
-            names = ", ".join(map(repr, known)) or "none"
-            raise BudgetStoreError(f"there is no budget for {name!r} here; there is {names}.")
-        store = cls(database, known[name])
-        store.chain()
-        return store
+            known = {dataset.name: dataset for dataset in read_datasets(execute)}
+            if name not in known:
+                names = ", ".join(map(repr, known)) or "none"
+                raise BudgetStoreError(f"there is no budget for {name!r} here; there is {names}.")
+            rows = execute(_LAST_ENTRIES, (name, _CHECKED_AT_OPENING))[::-1]
+            seen = _check_end(known[name], rows)
+        return cls(database, known[name], seen)
 
     @property
     def dataset(self) -> Dataset:
         """Whose record it is, and its ceiling."""
         return self._dataset
+
+    @property
+    def database(self) -> Database:
+        """Where it is kept."""
+        return self._database
 
     @property
     def address(self) -> str | None:
@@ -122,12 +141,29 @@ class BudgetStore:
         """The same in every process, and for no other record."""
         return self._database.address, self._dataset.hash
 
+    @property
+    def seen(self) -> Checkpoint:
+        """The newest entry that is known of."""
+        return self._seen
+
+    def remember(self, seen: Checkpoint) -> None:
+        """Take note of an entry that somebody has seen; older ones than the newest change nothing.
+
+        Parameters
+        ----------
+        seen : Checkpoint
+            A place in this record.
+        """
+        if seen.count > self._seen.count:
+            self._seen = seen
+
     def standing(self) -> Standing:
         """Return the total and the end of the record."""
+        seen = self._seen
         with self._database.reading() as execute:
-            return self._standing(execute)
+            return self._standing(execute, seen)
 
-    def append(self, request: Request, state: State, check: Callable[[Standing], None]) -> Checkpoint:
+    def append(self, request: Request, state: State, check: Callable[[Standing], None]) -> Receipt:
         """Record a charge, or raise what `check` raises and record nothing.
 
         When this returns, the charge is on disk.
@@ -144,20 +180,25 @@ class BudgetStore:
 
         Returns
         -------
-        Checkpoint
+        Receipt
             The place of the charge in the chain.
         """
-        with self._database.writing(self._dataset.name) as execute:
-            standing = self._standing(execute)
+        check_amount(request.cost)
+
+        def charge(execute: Execute, standing: Standing) -> Entry:
+            self._refuse_repetition(execute, request)
             check(standing)
             epsilon, rho = cost_text(request.cost)
-            total_epsilon, total_rho = cost_text(standing.total + request.cost)
-            charge = Entry(
+            total_epsilon, total_rho = cost_text(add_up(standing.total, request.cost))
+            return Entry(
                 dataset=self._dataset.name,
                 number=standing.end.count + 1,
                 state=state,
                 settles=None,
-                who=whoami(),
+                name=request.name,
+                analyst=request.analyst,
+                purpose=request.purpose,
+                who=self._database.login(execute),
                 at=now(),
                 label=request.label,
                 relation=request.relation.value,
@@ -170,8 +211,9 @@ class BudgetStore:
                 looks=None,
                 previous=standing.end.head,
             )
-            _insert_entry(execute, charge)
-        return Checkpoint(charge.number, charge.hash)
+
+        place = self._add(charge)
+        return Receipt(place.count, place.head, self._dataset.name, self._dataset.hash)
 
     def settle(self, reservation: Checkpoint, state: State, looks: list[dict[str, Any]] | None) -> None:
         """Record how a reservation ended; its charge stays.
@@ -185,18 +227,19 @@ class BudgetStore:
         looks : list of dict or None
             The looks that were made, JSON-ready.
         """
-        with self._database.writing(self._dataset.name) as execute:
-            standing = self._standing(execute)
+
+        def settlement(execute: Execute, standing: Standing) -> Entry:
             rows = execute(_ENTRY, (self._dataset.name, reservation.count))
             if not rows or rows[0][-1] != reservation.head:
                 raise BudgetTamperedError(f"reservation {reservation.count} is not in the record any more.")
             total_epsilon, total_rho = cost_text(standing.total)
-            settlement = replace(
+            return replace(
                 read_link(Entry, rows[0]),
                 number=standing.end.count + 1,
                 state=state,
                 settles=reservation.count,
-                who=whoami(),
+                name=None,
+                who=self._database.login(execute),
                 at=now(),
                 epsilon="0",
                 rho="0",
@@ -206,27 +249,147 @@ class BudgetStore:
                 looks=None if looks is None else json.dumps(looks),
                 previous=standing.end.head,
             )
-            _insert_entry(execute, settlement)
 
-    def chain(self) -> Chain:
-        """Return the whole record, checked from its first to its last link."""
+        self._add(settlement)
+
+    def find(self, name: str) -> Spend | None:
+        """Return the charge of a name and what became of it, or None.
+
+        Parameters
+        ----------
+        name : str
+            As it was given to the request.
+        """
         with self._database.reading() as execute:
             self._check_identity(execute)
-            return Chain.read(self._dataset, execute(_ENTRIES, (self._dataset.name,)))
+            return self._spend(execute, execute(_NAMED, (self._dataset.name, name)))
 
-    def _standing(self, execute: Execute) -> Standing:
-        self._check_identity(execute)
-        rows = execute(_LAST_ENTRY, (self._dataset.name,))
+    def charge_at(self, place: Checkpoint) -> Spend | None:
+        """Return the charge at a place of the chain and what became of it, or None if it is not there.
+
+        Parameters
+        ----------
+        place : Checkpoint
+            What `append` returned.
+        """
+        with self._database.reading() as execute:
+            self._check_identity(execute)
+            rows = execute(_ENTRY, (self._dataset.name, place.count))
+            return self._spend(execute, [row for row in rows if row[-1] == place.head])
+
+    def count_charges(self) -> int:
+        """Return how many charges there are, settled or not."""
+        with self._database.reading() as execute:
+            self._check_identity(execute)
+            asked = "SELECT COUNT(*) FROM dpforest_charges WHERE dataset = ? AND settles IS NULL"
+            [(count,)] = execute(asked, (self._dataset.name,))
+            return int(count)
+
+    def history(self) -> tuple[Spend, ...]:
+        """Return every charge with its settlement, oldest first; the whole record is checked on the way."""
+        found: dict[int, Spend] = {}
+        for entry in self.entries():
+            if entry.settles is None:
+                found[entry.number] = Spend.from_entry(entry)
+            elif entry.settles in found:
+                found[entry.settles] = found[entry.settles].settled_by(entry)
+        return tuple(found.values())
+
+    def entries(self, walk: Walk | None = None) -> Iterator[Entry]:
+        """Yield all entries, each checked against the one before; the ceiling is checked at the end.
+
+        Parameters
+        ----------
+        walk : Walk, optional
+            What to check with; afterwards it knows where the record ends.
+        """
+        if walk is None:
+            walk = self.walk()
+        after = -(2**63)  # nobody can hide an entry below the first
+        while True:
+            # One transaction for each part: entries are only added, so the parts fit together.
+            with self._database.reading() as execute:
+                self._check_identity(execute)
+                rows = execute(_ENTRIES, (self._dataset.name, after, _AT_A_TIME))
+            yield from walk_along(walk, rows)
+            if len(rows) < _AT_A_TIME:
+                break
+            after = rows[-1][1]
+        walk.finish()
+
+    def walk(self) -> Walk:
+        """Return a walk along the whole record that knows of its repairs."""
+        with self._database.reading() as execute:
+            self._check_identity(execute)
+            rows = execute(_REPAIRS, (self._dataset.name,))
+        return Walk(self._dataset, read_repairs(rows))
+
+    def _add(self, make: Callable[[Execute, Standing], Entry]) -> Checkpoint:
+        """Append what `make` makes of the standing, in one transaction."""
+        seen, entry = self._seen, None
+        try:
+            with self._database.writing(self._dataset.name) as execute:
+                entry = make(execute, self._standing(execute, seen))
+                self._database.append(execute, (*entry.values(), entry.hash))
+        except BudgetUncertainError:
+            # Ask again, behind whatever is still being written; this may fail with the same error.
+            with self._database.writing(self._dataset.name) as execute:
+                rows = [] if entry is None else execute(_ENTRY, (self._dataset.name, entry.number))
+            if entry is None or not rows or rows[0][-1] != entry.hash:
+                raise BudgetStoreError(
+                    "the budget record could not be written, so nothing is granted and nothing was charged: "
+                    "check that the disk is not full and that the server stays up."
+                ) from None
+        place = Checkpoint(entry.number, entry.hash)
+        self.remember(place)
+        return place
+
+    def _refuse_repetition(self, execute: Execute, request: Request) -> None:
+        if request.name is None:
+            return
+        found = self._spend(execute, execute(_NAMED, (self._dataset.name, request.name)))
+        if found is not None:
+            raise ChargeRepeatedError(
+                f"a charge with the name {request.name!r} was made before (number {found.number}, "
+                f"{found.state}, {found.when[:19]} UTC): nothing was charged now. A second look at the rows "
+                "is a second release and needs a name, and a charge, of its own."
+            )
+
+    def _spend(self, execute: Execute, rows: list[tuple[Any, ...]]) -> Spend | None:
         if not rows:
-            dataset = self._dataset
+            return None
+        spend = Spend.from_entry(read_link(Entry, rows[0]))
+        settled = execute(_SETTLEMENT, (self._dataset.name, spend.number))
+        return spend.settled_by(read_link(Entry, settled[0])) if settled else spend
+
+    def _standing(self, execute: Execute, seen: Checkpoint) -> Standing:
+        self._check_identity(execute)
+        rows = execute(_LAST_ENTRIES, (self._dataset.name, 1))
+        dataset = self._dataset
+        if rows:
+            last = read_link(Entry, rows[0])
+            end = Checkpoint(last.number, last.hash)
+            standing = Standing(last.total, last.relation, last.max_rows_per_person, end)
+        else:
             end = Checkpoint(0, dataset.hash)
-            return Standing(Cost.pure(0), dataset.relation, dataset.max_rows_per_person, end)
-        last = read_link(Entry, rows[0])
-        end = Checkpoint(last.number, rows[0][-1])
-        return Standing(last.total, last.relation, last.max_rows_per_person, end)
+            standing = Standing(Cost.pure(0), dataset.relation, dataset.max_rows_per_person, end)
+        if end != seen:
+            self._refuse_if_older(execute, seen, end)
+        # Entries of a transaction that writes are not on disk yet, but `end` was there before it began.
+        self.remember(end)
+        return standing
+
+    def _refuse_if_older(self, execute: Execute, seen: Checkpoint, end: Checkpoint) -> None:
+        rows = execute(_ENTRY, (self._dataset.name, seen.count)) if seen.count else [(self._dataset.hash,)]
+        if end.count < seen.count or not rows or rows[0][-1] != seen.head:
+            raise BudgetTamperedError(
+                f"the budget record of {self._dataset.name!r} is older than it was, or another: entry "
+                f"{seen.count}, which this process has seen, is not in it. Nothing is granted: put the "
+                "newest record back."
+            )
 
     def _check_identity(self, execute: Execute) -> None:
-        _check_format(execute)
+        check_format(execute)
         rows = execute("SELECT * FROM dpforest_datasets WHERE name = ?", (self._dataset.name,))
         if [read_link(Dataset, row) for row in rows] != [self._dataset]:
             raise BudgetStoreError(
@@ -243,47 +406,11 @@ def list_budgets(address: Address) -> tuple[Dataset, ...]:
         As in `BudgetAccountant.open`.
     """
     with at_address(address).reading() as execute:
-        return _read_datasets(execute)
+        return read_datasets(execute)
 
 
-def verify_budgets(
-    address: Address, checkpoints: Mapping[str, Checkpoint | str] | None = None
-) -> dict[str, Checkpoint]:
-    """Check every record in a file or on a server, and return where each ends.
-
-    Parameters
-    ----------
-    address : str or path
-        As in `BudgetAccountant.open`.
-    checkpoints : mapping of dataset to Checkpoint or its text, optional
-        Ends that were noted down earlier. Without them, entries removed from the very end, a removed dataset
-        of which nothing is left, and a record forged from some entry to its end are not found.
-
-    Returns
-    -------
-    dict of dataset to Checkpoint
-        To be noted down, elsewhere.
-
-    Raises
-    ------
-    BudgetTamperedError
-        If a record is not what was written.
-    """
-    noted = checkpoints or {}
-    with at_address(address).reading() as execute:
-        datasets = _read_datasets(execute)
-        names = {name for (name,) in execute("SELECT DISTINCT dataset FROM dpforest_charges", ())}
-        chains = {
-            dataset.name: Chain.read(dataset, execute(_ENTRIES, (dataset.name,))) for dataset in datasets
-        }
-    for name in sorted(names.union(noted).difference(chains)):
-        raise BudgetTamperedError(f"the budget of {name!r} was removed, so nothing is granted.")
-    for name, checkpoint in noted.items():
-        chains[name].require(checkpoint)
-    return {name: chain.checkpoint() for name, chain in chains.items()}
-
-
-def _check_format(execute: Execute) -> None:
+def check_format(execute: Execute) -> None:
+    """Refuse records of other versions."""
     versions = execute("SELECT version FROM dpforest_format", ())
     if versions != [(FORMAT_VERSION,)]:
         raise BudgetStoreError(
@@ -292,14 +419,23 @@ def _check_format(execute: Execute) -> None:
         )
 
 
-def _read_datasets(execute: Execute) -> tuple[Dataset, ...]:
-    _check_format(execute)
+def read_datasets(execute: Execute) -> tuple[Dataset, ...]:
+    """Return the first links of all chains, checked."""
+    check_format(execute)
     rows = execute("SELECT * FROM dpforest_datasets ORDER BY name", ())
     return tuple(read_link(Dataset, row) for row in rows)
 
 
-def _insert_entry(execute: Execute, entry: Entry) -> None:
-    execute(
-        "INSERT INTO dpforest_charges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*entry.values(), entry.hash),
-    )
+def _check_end(dataset: Dataset, rows: list[tuple[Any, ...]]) -> Checkpoint:
+    """Check the last links of a chain, and that they keep its ceiling."""
+    if len(rows) < _CHECKED_AT_OPENING:
+        walk = Walk(dataset)
+    else:
+        walk, rows = Walk.begin_at(dataset, rows[0]), rows[1:]
+    # A repair vouches for everything before it.
+    repairs = [at for at, row in enumerate(rows) if row[2] == "repaired"]
+    if repairs:
+        walk, rows = Walk.begin_at(dataset, rows[repairs[-1]]), rows[repairs[-1] + 1 :]
+    for _ in walk_along(walk, rows):
+        pass
+    return walk.finish()
