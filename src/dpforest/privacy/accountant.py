@@ -179,12 +179,10 @@ class BudgetAccountant:
             A name for one charge. A second charge of that name is refused, in whichever process and however
             much later, so that a program that was interrupted can ask again without paying twice.
 
-        Yields
-        ------
-
-        Notes
-        -----
-            Its `receipts` tell what was charged inside the block.
+        Returns
+        -------
+        context manager
+            Gives `Notes`, whose `receipts` tell what was charged inside the block.
 
         Examples
         --------
