@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from sklearn.base import clone
 
 import dpforest
+from dpforest import mechanisms
 from dpforest.audit import audit_replay
 from dpforest.audit.replay.cases import quick_cases
 from dpforest.audit.replay.movement import Movement, price
@@ -138,6 +139,15 @@ class SkipsEmptyLeaves(dpforest.RandomDecisionTreesClassifier):
         return counts
 
 
+class LooksTwice(Peeking):
+    """One charge, two looks: the mean of two noisy tables tells more than one."""
+
+    def _fill(self, curator, trees):
+        noise = curator._pay.for_noise("leaves", Fraction(1), "leaf class counts", 1, 1, 1)
+        counts = curator._rows.leaf_counts(trees)
+        return (noise(counts) + noise(counts)) // 2
+
+
 class OrderFromRows(Peeking):
     def _fill(self, curator, trees):
         if self.rows(curator) % 2:
@@ -191,6 +201,7 @@ FLAWED = {
     ShareFromRows: "amount",
     ShareFromLastRow: "amount",
     SkipsEmptyLeaves: "question",
+    LooksTwice: "movement",
     OrderFromRows: "question",
     Warns: "message",
     Prints: "message",
@@ -258,6 +269,14 @@ def test_a_table_that_moves_too_far_is_found(monkeypatch, mutant, delta):
     monkeypatch.setattr(owner, name, broken(getattr(owner, name)))
     result = replayed(model, delta=delta)
     assert "movement" in kinds(result), str(result)
+
+
+def test_a_mechanism_that_runs_at_more_than_was_charged_is_found(monkeypatch):
+    floor = mechanisms.Rate.floor
+    monkeypatch.setattr(mechanisms.Rate, "floor", lambda rate: floor(2 * rate))
+    result = replayed(MEDIANS)
+    assert kinds(result) == {"price"}
+    assert len(result.findings) == result.looks
 
 
 def test_permute_and_flip_at_the_price_of_the_exponential_mechanism_is_found(monkeypatch):

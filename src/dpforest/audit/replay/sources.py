@@ -1,4 +1,4 @@
-"""The forms in which rows reach `fit`: arrays of several types, lists, and data frames.
+"""The forms in which rows reach `fit`: arrays of several types, lists, data frames and files.
 
 Each function takes the columns (names and types, the target last), a list of rows and a list of labels. It
 hands every value over as it is or, where a column of one type cannot hold it, as that type's nearest value or
@@ -8,11 +8,17 @@ anyone reads them. Libraries of data frames are imported when they are asked for
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from dpforest.schema.files import open_file
 
 Kinds: TypeAlias = dict[str, type]
 Form: TypeAlias = Callable[[Kinds, list[Any], list[Any]], tuple[Any, Any]]
@@ -101,6 +107,45 @@ def _arrow(kinds: Kinds, rows: list[Any], labels: list[Any]) -> tuple[Any, Any]:
     return pa.table(features, names=list(kinds)[:-1]), target
 
 
+def _arrow_in_pieces(kinds: Kinds, rows: list[Any], labels: list[Any]) -> tuple[Any, Any]:
+    pa: Any = import_module("pyarrow")
+    cut = len(rows) // 3
+    parts = [_arrow(kinds, rows[part], labels[part]) for part in (slice(cut), slice(cut, None))]
+    features, targets = zip(*parts, strict=True)
+    return pa.concat_tables(features), pa.chunked_array(targets)
+
+
+def _file(suffix: str) -> Form:
+    def make(kinds: Kinds, rows: list[Any], labels: list[Any]) -> tuple[Any, Any]:
+        path = Path(_folder().name) / f"table.{suffix}"  # read before the next one is written
+        if suffix == "csv":
+            lines = [list(kinds), *([*row, label] for row, label in zip(rows, labels, strict=True))]
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows([_field(value) for value in line] for line in lines)
+        else:
+            features, target = _arrow(kinds, rows, labels)
+            table = features.append_column(list(kinds)[-1], target)
+            if suffix == "parquet":
+                import_module("pyarrow.parquet").write_table(table, path)
+            else:
+                import_module("pyarrow.feather").write_feather(table, str(path))
+        stream = open_file(path)
+        return stream.select(list(kinds)[:-1]), stream.column(list(kinds)[-1])
+
+    return make
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """Return a folder that lives as long as the process."""
+    return TemporaryDirectory(prefix="dpforest-replay-")
+
+
+def _field(value: Any) -> str:
+    """Write a value on one line: in files of text a line is a row."""
+    return "" if value is None else str(value).replace("\n", " ")
+
+
 ANY_SOURCES: dict[str, Form] = {
     "objects": _objects,
     "lists": _lists,
@@ -110,6 +155,10 @@ ANY_SOURCES: dict[str, Form] = {
     "pandas, numbered": _pandas_numbered,
     "polars": _polars,
     "Arrow": _arrow,
+    "Arrow, in pieces": _arrow_in_pieces,
+    "CSV": _file("csv"),
+    "Parquet": _file("parquet"),
+    "Feather": _file("feather"),
 }
 NUMBER_SOURCES: dict[str, Form] = {
     "float64": _floats("float64"),
