@@ -128,6 +128,7 @@ class Numeric(_CellAxis):
                 f"{self.bins} bins between low={self.low!r} and high={self.high!r} are finer than doubles "
                 "can tell apart. Use fewer bins, or shift and scale the column."
             )
+        _ = self.borders  # now: made when a row first needs it, a fitted model would tell that one did
 
     def __repr__(self) -> str:
         integer = ", integer=True" if self.integer else ""
@@ -239,6 +240,7 @@ class Ordinal(LevelFeature):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", level_list("levels", self.levels))
+        _ = self.table  # now, as above
 
     @property
     def _levels(self) -> tuple[Level, ...]:
@@ -269,6 +271,7 @@ class Nominal(LevelFeature):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", level_list("categories", self.categories))
+        _ = self.table  # now, as above
 
     @property
     def _levels(self) -> tuple[Level, ...]:

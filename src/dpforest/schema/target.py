@@ -64,6 +64,7 @@ class Classes(Declaration):
                 "labels must be all text, all numbers or all booleans, so that they can be sorted."
             )
         object.__setattr__(self, "labels", tuple(sorted(labels)))
+        _ = self._encoder  # now: made when a label first needs it, a fitted model would tell that one did
 
     def __repr__(self) -> str:
         return f"Classes({short_list(self.labels)})"
