@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.curator import Curator, PrivateTable
+from dpforest.forests.charging import Charging
 from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
 from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
 from dpforest.forests.release import (
@@ -38,11 +39,10 @@ from dpforest.modelfile import ModelFileError
 from dpforest.privacy import (
     BudgetAccountant,
     BudgetPlan,
-    Charge,
     Event,
+    LeftBehind,
     NeighboringRelation,
     Pool,
-    PrivacyError,
     PrivacyLeakWarning,
 )
 from dpforest.published import (
@@ -60,7 +60,7 @@ from dpforest.trees import class_probabilities, feature_importances, sum_leaf_va
 
 
 @parameters
-class PrivateForest(Releasing):
+class PrivateForest(Charging, Releasing):
     """What all private forests share; see the estimators for parameters.
 
     Attributes
@@ -101,7 +101,7 @@ class PrivateForest(Releasing):
     max_depth: int | None = None
     neighboring: str = "add_or_remove_one"
     max_rows_per_person: int = 1
-    accountant: BudgetAccountant | None = None
+    accountant: BudgetAccountant | LeftBehind | None = None
     on_leak: str = "raise"
     as_published: bool = False
     n_jobs: int | None = None
@@ -186,26 +186,12 @@ class PrivateForest(Releasing):
         with self._spend(payer, plan) as charge, self._open(table, plan, words) as curator:
             charge.follow(curator.ledger)
             trained = self._train(curator)
+        charge.check_process()
         return PrivateRelease(schema, settings, guarantee, columns, trained, curator.ledger)
 
     def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
         show = self._show_progress if self.verbose else None
         return Curator(table, plan, words, show, noiseless=math.isinf(self.epsilon), **options)
-
-    def _payer(self, voids: list[str]) -> BudgetAccountant | None:
-        """Return who is charged for the fit; nobody pays for a promise that is not given."""
-        accountant = self.accountant or BudgetAccountant.current()
-        if accountant is not None and voids:
-            raise PrivacyError(
-                f"{type(self).__name__}: a fit without a privacy guarantee cannot be charged to an "
-                f"accountant ({'; '.join(voids)}). Nothing was read and nothing was charged: remove the "
-                "cause, or fit without an accountant."
-            )
-        return accountant
-
-    def _spend(self, payer: BudgetAccountant | None, plan: BudgetPlan) -> Charge:
-        """Charge the whole plan: on disk before the first look, settled after the last."""
-        return Charge() if payer is None else payer.reserve(plan, label=type(self).__name__)
 
     def _voids(self) -> list[str]:
         """Reasons in the parameters why nothing is promised."""

@@ -69,7 +69,8 @@ class _LabelPrivate(PrivateForestClassifierBase):
         guarantee is then for changing one label, and `neighboring` is not used.
     persons_in_both : bool, default=False
         Say True if a person may have an unlabelled and a labelled row: the budget is then shared by trees
-        and leaves instead of given to both. Only with `feature_privacy`.
+        and leaves instead of given to both. Only with `feature_privacy`. With `max_rows_per_person` a person
+        may have so many rows in each of the two sets.
     """,
     _DEPTH,
     classifier=True,
@@ -120,8 +121,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
     def _pools(self) -> list[Pool]:
         if not self.feature_privacy:
             return [Pool("leaves", Fraction(1), "noisy class counts of every leaf")]
-        # Someone with two rows is counted twice, so a count of 2 % costs them 4 %.
-        counting = Fraction(4 if self.persons_in_both else 2, 100) if self.max_depth is None else Fraction(0)
+        counting = Fraction(2 * self._counted(), 100) if self.max_depth is None else Fraction(0)
         each = (1 - counting) / 2 if self.persons_in_both else 1 - counting
         parts = ("all rows", "all rows") if self.persons_in_both else ("unlabelled rows", "labelled rows")
         splitting = each if self.max_depth != 0 else Fraction(0)
@@ -131,6 +131,16 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
             Pool("leaves", each, "noisy class counts of every leaf", parts[1]),
         ]
 
+    def _counted(self) -> int:
+        """How many times the price of one row a person pays for the number of all rows.
+
+        Someone with a row in each set moves it by 2: twice the epsilon, or four times the rho. Trees and
+        leaves look at one set each, so that their prices add up as they are.
+        """
+        if not self.persons_in_both:
+            return 1
+        return 4 if self.delta else 2
+
     def _grow(self, curator: Curator) -> FlatTrees:
         n_trees = self.n_estimators
         if not self.feature_privacy:
@@ -139,7 +149,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
             return trees
         depth = self.max_depth
         if depth is None:
-            n_rows = curator.row_count("count", Fraction(1, 2 if self.persons_in_both else 1))
+            n_rows = curator.row_count("count", Fraction(1, self._counted()))
             depth = min(curator.schema.n_features, depth_by_occupancy(n_rows, n_trees, LEAF_ROWS))
         curator.scatter_rows(n_trees)
         shares = geometric_shares(depth, BUDGET_RATIO)

@@ -2,9 +2,10 @@
 
 The order of reading is the order of use: `relation` (who is a neighbour), `guarantee` (what is promised),
 `composition` and `conversion` (what steps cost together), `plan` (who may spend what), `events` and
-`ledger` (who spent what in one fit), `accountant` with `budget_filter` (one ceiling over many fits), `charge`
-(from reservation to settlement), `store` (the record that lasts) with `spends`, `notes`, `records`, `chain`,
-`verification` and `database`, which is `sqlite` or `postgres`. `exact` and `tables` serve them all.
+`ledger` (who spent what in one fit), `accountant` with `budget_filter` (one ceiling over many fits) and
+`entered` and `left_behind` (whose it is, in threads and processes), `charge` (from reservation to
+settlement), `store` (the record that lasts) with `spends`, `notes`, `records`, `chain`, `verification` and
+`database`, which is `sqlite` or `postgres`. `exact` and `tables` serve them all.
 """
 
 from dpforest.privacy.accountant import BudgetAccountant
@@ -31,6 +32,7 @@ from dpforest.privacy.errors import (
 from dpforest.privacy.events import Event
 from dpforest.privacy.guarantee import PrivacyGuarantee
 from dpforest.privacy.ledger import Ledger
+from dpforest.privacy.left_behind import LeftBehind
 from dpforest.privacy.plan import ALL_ROWS, BudgetPlan, Pool
 from dpforest.privacy.records import Dataset, schema_hash
 from dpforest.privacy.relation import NeighboringRelation
@@ -54,6 +56,7 @@ __all__ = [
     "Dataset",
     "Event",
     "Ledger",
+    "LeftBehind",
     "NeighboringRelation",
     "Pool",
     "PrivacyError",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -19,6 +18,7 @@ from dpforest.privacy.chain import Checkpoint, Receipt
 from dpforest.privacy.charge import Charge
 from dpforest.privacy.composition import Cost
 from dpforest.privacy.database import Address, at_address
+from dpforest.privacy.entered import current, enter, leave
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
 from dpforest.privacy.exact import Number, float_at_least, read_positive_integer, short
 from dpforest.privacy.notes import Notes
@@ -30,7 +30,6 @@ from dpforest.privacy.sqlite import SqliteDatabase
 from dpforest.privacy.store import BudgetStore, Standing
 from dpforest.privacy.verification import Progress, verify_store
 
-_entered: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("dpforest_entered_accountants", default=())
 _by_identity: WeakValueDictionary[tuple[str | None, str], BudgetAccountant] = WeakValueDictionary()
 
 
@@ -46,8 +45,10 @@ class BudgetAccountant:
     A budget made by the constructor ends with the object. `create` makes one that lasts, in a file or on a
     PostgreSQL server, and `open` finds it again: shared by processes, crashes and people.
 
-    As a context manager it becomes the default of the current context (`current`). New threads and worker
-    processes start with an empty context: pass the accountant as a parameter there.
+    As a context manager it pays for every fit inside the block that has no accountant of its own: in this
+    thread, in threads that have entered none themselves, and in worker processes that are sent an estimator
+    from inside the block. An estimator that is *made* in another process knows nothing of the block: pass
+    the accountant as a parameter there.
 
     Parameters
     ----------
@@ -163,9 +164,16 @@ class BudgetAccountant:
 
     @staticmethod
     def current() -> BudgetAccountant | None:
-        """Return the accountant of the innermost ``with`` in this context, or None."""
-        entered = _entered.get()
-        return entered[-1] if entered else None
+        """Return the accountant of the innermost ``with`` around the caller, or None.
+
+        A thread that has entered none works for the one that others of its process have entered.
+
+        Raises
+        ------
+        PrivacyError
+            If these are several.
+        """
+        return current()
 
     @contextmanager
     def charging(self, *, analyst: str = "", purpose: str = "", name: str | None = None) -> Iterator[Notes]:
@@ -382,13 +390,13 @@ class BudgetAccountant:
         return True  # an accountant nobody has used yet is still an accountant
 
     def __enter__(self) -> BudgetAccountant:
-        _entered.set((*_entered.get(), self))
+        enter(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _entered.set(_entered.get()[:-1])
+        leave(self)
 
     def __sklearn_clone__(self) -> BudgetAccountant:
         return self
@@ -406,6 +414,11 @@ class BudgetAccountant:
         if self._store.address is None:
             return f"BudgetAccountant(epsilon={self.epsilon!r}, delta={self.delta!r})"
         return f"BudgetAccountant.open({self._store.address!r}, dataset={self.dataset.name!r})"
+
+
+def accountants_here() -> tuple[BudgetAccountant, ...]:
+    """Return every accountant of this process that is still in use."""
+    return tuple(_by_identity.values())
 
 
 def _attach(store: BudgetStore, notes: Notes | None = None) -> BudgetAccountant:

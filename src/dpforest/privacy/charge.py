@@ -7,11 +7,12 @@ as spent for ever.
 
 from __future__ import annotations
 
+import os
 import warnings
 from types import TracebackType
 
 from dpforest.privacy.chain import Receipt
-from dpforest.privacy.errors import BudgetStoreError, BudgetStoreWarning
+from dpforest.privacy.errors import BudgetStoreError, BudgetStoreWarning, PrivacyError
 from dpforest.privacy.ledger import Ledger
 from dpforest.privacy.store import BudgetStore
 
@@ -42,6 +43,7 @@ class Charge:
         self._store = store
         self._receipt = receipt
         self._ledger: Ledger | None = None
+        self._process = os.getpid()
 
     @property
     def receipt(self) -> Receipt | None:
@@ -58,6 +60,17 @@ class Charge:
         """
         self._ledger = ledger
 
+    def check_process(self) -> None:
+        """Refuse in a copy of the process that was charged.
+
+        What a fork does with a fit that it interrupted would be a second release on one charge.
+        """
+        if os.getpid() != self._process:
+            raise PrivacyError(
+                "this fit was charged in another process, of which this one is a copy: only one of the two "
+                "may release a model. Fit again."
+            )
+
     def settle(self, failed: bool = False) -> None:
         """Record that the looks are over; the charge stays. Once is enough, more does nothing.
 
@@ -67,7 +80,8 @@ class Charge:
             Whether they ended early.
         """
         store, self._store = self._store, None
-        if store is None or self._receipt is None:
+        # what a fork does with a copy of the charge is not for it to settle
+        if store is None or self._receipt is None or os.getpid() != self._process:
             return
         looks = None if self._ledger is None else self._ledger.to_dict()["looks"]
         try:

@@ -7,6 +7,7 @@ composition of pools is monotone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from threading import Lock
@@ -23,7 +24,7 @@ class Ledger:
     """Append-only record of every look at the private rows, held to a plan.
 
     Nothing removes or edits an event. A copy or an unpickled ledger is frozen: it is a record of what was
-    spent, and charging it would spend the same plan twice.
+    spent, and charging it would spend the same plan twice. So is the copy that a fork makes.
 
     Parameters
     ----------
@@ -51,6 +52,7 @@ class Ledger:
         self._events: tuple[Event, ...] = ()
         self._frozen = False
         self._lock = Lock()
+        self._process = os.getpid()
 
     @property
     def plan(self) -> BudgetPlan:
@@ -65,7 +67,7 @@ class Ledger:
     @property
     def is_frozen(self) -> bool:
         """Whether the ledger is closed for good."""
-        return self._frozen
+        return self._frozen or os.getpid() != self._process
 
     def charge(
         self,
@@ -106,7 +108,7 @@ class Ledger:
             )
         event = Event(pool, mechanism, purpose, cost, self._plan.pool(pool).rows, parameters or {})
         with self._lock:
-            if self._frozen:
+            if self.is_frozen:
                 raise PrivacyError(
                     "this ledger is closed: looks end when the model is released, fit again instead."
                 )
@@ -242,6 +244,7 @@ class Ledger:
         self._plan, self._events = state
         self._frozen = True
         self._lock = Lock()
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
         symbol, total = self._plan.symbol, self._plan.total

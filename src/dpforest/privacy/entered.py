@@ -1,0 +1,74 @@
+"""Which accountant pays for a fit that was given none, in whatever thread or process it runs.
+
+``with accountant:`` enters it in the current context. Threads start with an empty context, so every entry is
+known to the whole process too: a thread that has entered nothing itself works for whoever has. Processes get
+it with the estimator that is sent to them (`dpforest.forests.charging`).
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpforest.privacy.errors import PrivacyError
+
+if TYPE_CHECKING:
+    from dpforest.privacy.accountant import BudgetAccountant
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """One ``with`` block, and the one around it."""
+
+    accountant: BudgetAccountant
+    around: _Entry | None
+
+
+_here: ContextVar[_Entry | None] = ContextVar("dpforest_entered_accountant", default=None)
+_everywhere: list[_Entry] = []  # changed by single calls only, so that no fork can find a lock taken
+
+
+def enter(accountant: BudgetAccountant) -> None:
+    """Begin a ``with`` block."""
+    entry = _Entry(accountant, _here.get())
+    _everywhere.append(entry)
+    _here.set(entry)
+
+
+def leave(accountant: BudgetAccountant) -> None:
+    """End the innermost ``with`` block of an accountant."""
+    entry = _here.get()
+    if entry is not None:
+        _here.set(entry.around)
+    if entry not in _everywhere:  # left in another context than it was entered in
+        entry = next((one for one in reversed(_everywhere) if one.accountant is accountant), None)
+    if entry is not None:
+        _everywhere.remove(entry)
+
+
+def current() -> BudgetAccountant | None:
+    """Return the accountant of the innermost ``with`` block around the caller, or None.
+
+    Raises
+    ------
+    PrivacyError
+        If the caller's thread has entered none and other threads have entered different ones.
+    """
+    entry = _here.get()
+    if entry is not None:
+        return entry.accountant
+    entries = tuple(_everywhere)
+    innermost = {id(one.accountant): one.accountant for one in _innermost(entries)}
+    if len(innermost) > 1:
+        raise PrivacyError(
+            "several accountants are entered in other threads, and this thread has entered none: give the "
+            "estimator its accountant as a parameter."
+        )
+    return next(iter(innermost.values()), None)
+
+
+def _innermost(entries: tuple[_Entry, ...]) -> list[_Entry]:
+    """Leave out the blocks around other blocks."""
+    around = {id(entry.around) for entry in entries}
+    return [entry for entry in entries if id(entry) not in around]
