@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest.privacy import BudgetExceededError, BudgetPlan, Event, Ledger, Pool, PrivacyError
+from dpforest.privacy.exact import float_at_least
 
 POOLS = [
     Pool("count", 0.1),
@@ -161,7 +162,7 @@ def test_ledger_as_data():
     event = ledger.charge("count", Fraction(1, 3), "discrete Gaussian", "rows", {"levels": (1, 2)})
     [record] = json.loads(json.dumps(ledger.to_dicts()))
     assert Fraction(record["exact"]) == event.cost
-    assert record["rho"] == float(event.cost)
+    assert record["rho"] == float_at_least(event.cost)
     assert record["parameters"] == {"levels": [1, 2]}
     frame = ledger.to_frame()
     assert list(frame["mechanism"]) == ["discrete Gaussian"]

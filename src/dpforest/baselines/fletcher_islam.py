@@ -126,7 +126,7 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
             pruning=self.pruning,

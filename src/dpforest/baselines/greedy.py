@@ -89,4 +89,4 @@ class GreedyForest(PrivateForest):
         """Levels of splits, for trees that share the rows out among `rows_shared_by` of them."""
         if self.max_depth is not None:
             return self.max_depth
-        return depth_by_occupancy(curator.row_count("count"), rows_shared_by, self.expected_leaf_rows)
+        return depth_by_occupancy(curator.row_count("count"), rows_shared_by, float(self.expected_leaf_rows))

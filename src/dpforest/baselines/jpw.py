@@ -123,7 +123,7 @@ class JPWForestClassifier(PrivateForestClassifierBase):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=depth,
         )

@@ -70,7 +70,7 @@ class _PatilSingh(GreedyForest):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
             criterion=getattr(self, "criterion", "gini"),

@@ -105,7 +105,7 @@ class RanaForestClassifier(GreedyForest, PrivateForestClassifierBase):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
             criterion=self.criterion,

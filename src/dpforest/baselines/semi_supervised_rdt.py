@@ -134,7 +134,7 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
 
     def _least_rows(self, is_labelled: NDArray[np.bool_]) -> float:
         """Rows, labelled or not, that a node must hold to be split."""
-        labels = self.min_labels * math.sqrt(self.n_estimators) / self.epsilon
+        labels = float(self.min_labels) * math.sqrt(self.n_estimators) / float(self.epsilon)
         return max(2.0, labels * len(is_labelled) / max(int(is_labelled.sum()), 1))
 
     def _publish(
@@ -145,7 +145,7 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
             y[y >= 0],
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             unlabelled=X[y < 0],
             least_rows=self._least_rows(y >= 0),
             max_depth=MAX_DEPTH if self.max_depth is None else self.max_depth,

@@ -123,7 +123,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
         terms = Terms.of(trees, cells, curator.schema)
         rows = terms.rows(find_leaves(trees, cells))
         matrix = whole_columns(
-            least_squares(rows[is_labelled], rows[~is_labelled], self.n_neighbors, self.regularization)
+            least_squares(rows[is_labelled], rows[~is_labelled], self.n_neighbors, float(self.regularization))
         )
         weights = curator.label_sums("weights", matrix, purpose="leaf scores by noisy weights")
         scores = terms.leaf_scores(weights)
@@ -139,11 +139,11 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
             y[y >= 0],
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             unlabelled=X[y < 0],
             neighbours=partial(mutual_neighbours, n_neighbors=self.n_neighbors),
             n_neighbors=self.n_neighbors,
-            regularization=self.regularization,
+            regularization=float(self.regularization),
         )
 
     @property

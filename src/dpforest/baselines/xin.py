@@ -83,7 +83,7 @@ class XinForestClassifier(GreedyForest, PrivateForestClassifierBase):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
         )

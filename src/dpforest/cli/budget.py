@@ -55,6 +55,7 @@ def create(
 ) -> None:
     """Begin the budget of a dataset."""
     from dpforest.privacy import BudgetAccountant, NeighboringRelation
+    from dpforest.privacy.exact import short
 
     document = None
     if schema_file is not None:
@@ -71,7 +72,7 @@ def create(
     )
     answer(
         _standing(accountant),
-        f"{address} now keeps the budget of {dataset!r}: epsilon = {epsilon:g}, delta = {delta:g} in all "
+        f"{address} now keeps the budget of {dataset!r}: epsilon = {short(epsilon)}, delta = {short(delta)} in all "
         f"for {NeighboringRelation(neighboring).phrase()}.",
     )
 
@@ -85,7 +86,8 @@ def show(address: str, dataset: str | None) -> None:
     rows = [
         [
             one["dataset"],
-            *(_amount(one[what]) for what in ("ceiling", "spent", "remaining")),
+            *(_amount(one[what]) for what in ("ceiling", "spent")),
+            _amount(one["remaining"], is_rest=True),
             str(one["charges"]),
             one["neighboring"] or "not yet decided",
         ]
@@ -190,10 +192,15 @@ def _standing(accountant: BudgetAccountant) -> dict[str, Any]:
     }
 
 
-def _amount(pair: dict[str, float]) -> str:
-    return f"{pair['epsilon']:g}" + (f" (delta {pair['delta']:g})" if pair["delta"] else "")
+def _amount(pair: dict[str, float], is_rest: bool = False) -> str:
+    from dpforest.privacy.exact import short, short_rest
+
+    text = short_rest if is_rest else short
+    return text(pair["epsilon"]) + (f" (delta {text(pair['delta'])})" if pair["delta"] else "")
 
 
 def _cost(spend: Any) -> str:
+    from dpforest.privacy.exact import short
+
     pure = spend.cost.epsilon
-    return f"epsilon {float(pure):g}" if pure is not None else f"rho {float(spend.cost.rho):.4g}"
+    return f"epsilon {short(pure)}" if pure is not None else f"rho {short(spend.cost.rho)}"

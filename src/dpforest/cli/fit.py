@@ -71,11 +71,13 @@ def fit(
     with working(f"Training {type(model).__name__}"):
         model.fit(rows.select(schema.names), rows.column(target))
     out = _save(model, out)
+    from dpforest.privacy.exact import short_rest
+
     remaining = None if accountant is None else accountant.remaining()
     left = (
         ""
         if remaining is None
-        else f" Left in the budget: epsilon = {remaining[0]:g}, delta = {remaining[1]:g}."
+        else f" Left in the budget: epsilon = {short_rest(remaining[0])}, delta = {short_rest(remaining[1])}."
     )
     answer(
         {

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 def plan_table(plan: BudgetPlan) -> Table:
     """Lay out the pools of a plan."""
+    from dpforest.privacy.exact import short
+
     symbol = plan.symbol
     rows = [
         [
@@ -21,7 +23,7 @@ def plan_table(plan: BudgetPlan) -> Table:
             pool.purpose,
             pool.rows,
             f"{float(pool.share):.4g}",
-            f"{float(plan.amount(pool.name)):.4g}",
+            short(plan.amount(pool.name)),
         ]
         for pool in plan.pools
     ]
@@ -30,6 +32,8 @@ def plan_table(plan: BudgetPlan) -> Table:
 
 def ledger_table(ledger: Ledger) -> Table:
     """Lay out the looks of a ledger, with their costs and noise."""
+    from dpforest.privacy.exact import short
+
     symbol = ledger.plan.symbol
     rows = []
     for look in ledger:
@@ -37,5 +41,5 @@ def ledger_table(ledger: Ledger) -> Table:
         noise = f"sd {sd:.3g}" if isinstance(sd, float) else ""
         if isinstance(epsilon, float):
             noise = f"epsilon {epsilon:.3g}"
-        rows.append([look.purpose, look.mechanism, look.rows, noise, f"{float(look.cost):.4g}"])
+        rows.append([look.purpose, look.mechanism, look.rows, noise, short(look.cost)])
     return table(["look", "mechanism", "rows", "noise", symbol], rows, frozenset({symbol}))

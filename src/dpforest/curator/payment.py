@@ -28,6 +28,7 @@ from dpforest.privacy import (
     gaussian_variance_from_rho,
     pure_epsilon_from_rho,
 )
+from dpforest.privacy.exact import float_at_least
 
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
 LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
@@ -164,7 +165,7 @@ class Payments:
         if self._noiseless:
             epsilon = _SHARPEST * score_range
         rate = Rate.floor(epsilon / score_range)
-        parameters = {"trees_per_row": copies, "epsilon": float(epsilon), "score_range": score_range}
+        parameters = {"trees_per_row": copies, "epsilon": float_at_least(epsilon), "score_range": score_range}
         event = self._charge(pool, share, purpose, mechanism, parameters)
         look = Look(event, rate.value, copies, score_range)
         if mechanism == PERMUTE_AND_FLIP:

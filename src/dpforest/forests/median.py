@@ -80,7 +80,7 @@ class _MedianForest(PrivateForest):
         depth, n_trees = self.max_depth, self.n_estimators
         if depth is None:
             groups = n_trees if self.partition else 1
-            depth = depth_by_occupancy(curator.row_count("count"), groups, self.expected_leaf_rows)
+            depth = depth_by_occupancy(curator.row_count("count"), groups, float(self.expected_leaf_rows))
         if self.partition:
             curator.scatter_rows(n_trees)
         if self.variant == "uniform":
@@ -98,13 +98,13 @@ class _MedianForest(PrivateForest):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             variant=self.variant,
             version=self.version,
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
             max_features=self.max_features,
-            split_share=self.split_share,
+            split_share=float(self.split_share),
             partition=self.partition,
         )
 

@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, TypeVar, dataclass_transform
 
 MAX_DEPTH = 15  # complete trees: 2**15 leaves each
@@ -45,9 +46,12 @@ def real(low: float, high: float, closed: str = "neither") -> Rule:
     text = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
 
     def accept(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(float(value)):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except (OverflowError, ValueError):  # beyond the doubles; a Decimal that signals
+            return False
         return low < number < high or (left and number == low) or (right and number == high)
 
     return text, accept

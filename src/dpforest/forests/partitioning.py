@@ -76,7 +76,7 @@ class _Partitioning(PrivateForest):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
         )

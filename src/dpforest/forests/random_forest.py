@@ -114,7 +114,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
             disjoint=self.disjoint,

@@ -104,7 +104,7 @@ class _RandomTrees(PrivateForest):
             y,
             domain,
             rng,
-            epsilon=self.epsilon,
+            epsilon=float(self.epsilon),
             n_trees=n_trees,
             max_depth=depth,
             voting=getattr(self, "voting", "threshold"),

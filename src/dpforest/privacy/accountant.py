@@ -20,7 +20,7 @@ from dpforest.privacy.composition import Cost
 from dpforest.privacy.database import Address, at_address
 from dpforest.privacy.entered import current, enter, leave
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
-from dpforest.privacy.exact import Number, float_at_least, read_positive_integer, short
+from dpforest.privacy.exact import Number, float_at_least, read_positive_integer, short, short_rest
 from dpforest.privacy.notes import Notes
 from dpforest.privacy.plan import BudgetPlan
 from dpforest.privacy.records import Dataset, Described, State, add_up
@@ -377,7 +377,8 @@ class BudgetAccountant:
         epsilon, delta = self._rule.rest(standing.total)
         hint = "" if delta or asked.cost.is_pure or not epsilon else " only plans with delta = 0 still fit,"
         raise BudgetExceededError(
-            f"requested {_in_words(asked)}; remaining epsilon = {short(epsilon)}, delta = {short(delta)}; "
+            f"requested {_in_words(asked)}; remaining epsilon = {short_rest(epsilon)}, "
+            f"delta = {short_rest(delta)}; "
             f"ceiling epsilon = {short(self._rule.epsilon)}, delta = {short(self._rule.delta)}:{hint} "
             "ask for less per fit or fit less often (every fold and every candidate is a fit); "
             "spending is never undone."

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import TypeAlias
@@ -213,7 +213,7 @@ def float_at_least(value: Fraction) -> float:
     >>> float_at_least(Fraction(1, 3))
     0.33333333333333337
     """
-    rounded = float(value)
+    rounded = _nearest_float(value)
     while Fraction(repr(rounded)) < value:
         rounded = math.nextafter(rounded, math.inf)
     return rounded
@@ -227,21 +227,50 @@ def float_at_most(value: Fraction) -> float:
     >>> float_at_most(Fraction(2, 3))
     0.6666666666666666
     """
-    rounded = float(value)
+    rounded = _nearest_float(value)
     while Fraction(repr(rounded)) > value:
         rounded = math.nextafter(rounded, -math.inf)
     return rounded
 
 
 def short(value: Fraction | float) -> str:
-    """Write a number for people: six significant digits.
+    """Write what was spent or promised for people: six significant digits, rounded up.
 
     Examples
     --------
-    >>> short(Fraction(1, 3)), short(Fraction(2))
-    ('0.333333', '2')
+    >>> short(Fraction(1, 3)), short(Fraction(2)), short(0.1)
+    ('0.333334', '2', '0.1')
     """
-    return f"{float(value):.6g}"
+    return _six_digits(value, ROUND_CEILING)
+
+
+def short_rest(value: Fraction | float) -> str:
+    """Write what is left for people: six significant digits, rounded down.
+
+    Examples
+    --------
+    >>> short_rest(Fraction(2, 3))
+    '0.666666'
+    """
+    return _six_digits(value, ROUND_FLOOR)
+
+
+def _six_digits(value: Fraction | float, rounding: str) -> str:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return str(value)
+        value = Fraction(repr(value))
+    # integers are exact decimals, so the quotient is rounded once
+    digits = Context(prec=6, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
+    text = f"{float(digits):.6g}"
+    return text if Decimal(text) == digits else str(digits)  # beyond the doubles
+
+
+def _nearest_float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"a number of {len(str(int(value)))} digits is too large for a budget.") from None
 
 
 def _last_place(value: Fraction) -> Fraction:

@@ -15,7 +15,15 @@ from typing import Any
 
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
 from dpforest.privacy.events import Event
-from dpforest.privacy.exact import Number, check_addable, read_fraction, read_number, short
+from dpforest.privacy.exact import (
+    Number,
+    check_addable,
+    float_at_least,
+    read_fraction,
+    read_number,
+    short,
+    short_rest,
+)
 from dpforest.privacy.plan import BudgetPlan
 from dpforest.privacy.tables import data_frame, html_table, text_table
 
@@ -116,7 +124,7 @@ class Ledger:
             if cost > remaining:
                 raise BudgetExceededError(
                     f"pool {pool!r}: requested {self._plan.symbol} {short(cost)}, "
-                    f"remaining {short(remaining)} of {short(holds)}: "
+                    f"remaining {short_rest(remaining)} of {short(holds)}: "
                     "give the pool a larger share in the plan or look less often."
                 )
             self._events = (*self._events, event)
@@ -160,7 +168,7 @@ class Ledger:
                 "mechanism": event.mechanism,
                 "purpose": event.purpose,
                 "rows": event.rows,
-                self._plan.symbol: float(event.cost),
+                self._plan.symbol: float_at_least(event.cost),
                 "exact": str(event.cost),
                 "parameters": dict(event.parameters),
             }

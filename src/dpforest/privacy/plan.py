@@ -258,7 +258,7 @@ class BudgetPlan:
                 "purpose": pool.purpose,
                 "rows": pool.rows,
                 "share": float(pool.share),
-                self.symbol: float(self.amount(pool.name)),
+                self.symbol: float_at_least(self.amount(pool.name)),
             }
             for pool in self.pools
         ]
@@ -326,11 +326,11 @@ class BudgetPlan:
 
     def _rows(self) -> Sequence[Sequence[str]]:
         lines = [
-            [pool.name, pool.purpose, pool.rows, f"{short(100 * pool.share)}%", short(self.amount(pool.name))]
+            [pool.name, pool.purpose, pool.rows, _percent(pool.share), short(self.amount(pool.name))]
             for pool in self.pools
         ]
         used = self.compose({pool.name: pool.share for pool in self.pools})
-        return [*lines, ["total", "", "", f"{short(100 * used)}%", short(used * self.total)]]
+        return [*lines, ["total", "", "", _percent(used), short(used * self.total)]]
 
     def _notes(self) -> list[str]:
         notes = []
@@ -343,3 +343,7 @@ class BudgetPlan:
             step = "label changed" if label_only else "row added or removed"
             notes.append(f"{self.symbol} is per {step}; one person costs {factor} times as much")
         return notes
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(100 * share):.6g}%"
