@@ -72,8 +72,8 @@ def create(
     )
     answer(
         _standing(accountant),
-        f"{address} now keeps the budget of {dataset!r}: epsilon = {short(epsilon)}, delta = {short(delta)} in all "
-        f"for {NeighboringRelation(neighboring).phrase()}.",
+        f"{address} now keeps the budget of {dataset!r}: epsilon = {short(epsilon)}, delta = {short(delta)} "
+        f"in all for {NeighboringRelation(neighboring).phrase()}.",
     )
 
 
