@@ -1,4 +1,4 @@
-"""What a fitted model keeps of its accountant when it leaves the process: nothing that tells of the budget."""
+"""What a fitted model keeps of its accountant when it leaves the process: nothing that tells of a budget."""
 
 from __future__ import annotations
 
