@@ -37,7 +37,7 @@ audit: .venv/.installed  ## measure what every estimator leaks; under 20 minutes
 	$(BIN)/dpforest audit replay $(if $(QUICK),--quick)
 	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
 
-bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, audit_power, audit_diffprivlib
+bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, door, audit_power, audit_diffprivlib
 	$(BIN)/python -m benchmarks.$(or $(TARGET),speed)
 
 clean:

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest.schema import Nominal, Numeric, Ordinal, Schema
+from dpforest.schema.encoding import numbers_of
+from dpforest.schema.values import as_number
 
 SCHEMA = Schema(
     {
@@ -173,6 +175,25 @@ def test_no_record_changes_the_cells_of_another(rows):
         assert all(0 <= cell < feature.n_cells for cell in alone)
         for table in tables:
             assert Schema({"a": feature}).encode_features(table)[:, 0].tolist() == alone
+
+
+TEXTS = st.one_of(
+    st.none(),
+    st.text(max_size=4),
+    st.text(alphabet="0123456789.eE+-_ naif\u0661\x1c", max_size=6),
+    st.sampled_from(["true", "2020-01-31", "12:30", "1_0", "\u0661", "inf", "nan", "1e400"]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TEXTS, max_size=6), st.booleans())
+def test_many_texts_are_read_as_each_of_them_is(texts, as_bytes):
+    if as_bytes:
+        texts = [text and text.encode("utf-8", "surrogatepass") for text in texts]
+    numbers, other = numbers_of(texts)
+    alone = [as_number(text) for text in texts]
+    assert other.tolist() == [place for place, number in enumerate(alone) if number is None]
+    assert repr(numbers.tolist()) == repr([math.nan if number is None else number for number in alone])
 
 
 @pytest.mark.parametrize("feature", [Numeric(0, 4, bins=4), Nominal([1, 2, 3]), Ordinal(["1", "2", "3"])])

@@ -1,9 +1,10 @@
 """What is public about a table: features, target, and the fixed grid on which records are counted.
 
-Modules, in the order of their dependence: `values` (what a single value means), `matching` (finding it in a
-public list), `features` and `target` (the declared columns), `columns` (data frames and arrays), `encoding`
-and `kernels` (tables of cells), `documents` and `public_data` (ways to write and to get a schema), `schema`
-(all together).
+Modules, in the order of their dependence: `times` and `values` (what a single value means), `matching`
+(finding it in a public list), `features` and `target` (the declared columns), `columns`, `arrow`, `frames`,
+`streams`, `tables`, `delimited` and `files` (whatever holds rows, taken apart into columns), `encoding` and
+`kernels` (columns into cells), `door` (the one way from a table to cells), `documents` and `public_data`
+(ways to write and to get a schema), `schema` (all together).
 """
 
 from dpforest.schema.combinations import Combination

@@ -65,8 +65,11 @@ def numbers_of(part: Part) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     try:
         if kinds <= _NUMBER_TYPES:
             return np.array(part, dtype=np.float64), nowhere
-        if kinds == {str}:
-            return np.fromiter(map(float, part), dtype=np.float64, count=len(part)), nowhere
+        if kinds <= {str, type(None)} or kinds <= {bytes, type(None)}:
+            known = np.array([value is not None for value in part], dtype=np.bool_)
+            numbers = np.full(len(part), np.nan)
+            numbers[known] = [float(value) for value in part if value is not None]
+            return numbers, nowhere
     except (ValueError, OverflowError):
         pass  # a text that is no number, or a number beyond doubles
     return _numbers_one_by_one(part)

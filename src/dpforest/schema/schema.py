@@ -1,8 +1,8 @@
 """`Schema`: all that is public about a table, and the way from records to cells.
 
 Estimators hold a schema and call `encode_features` and `encode_target` before anything else looks at the
-rows. The other modules of this room do the work: `documents` reads and writes JSON, `public_data` the short
-forms, `columns` and `encoding` the tables.
+rows, or hand it to the `door`. The other modules of this room do the work: `documents` reads and writes JSON,
+`public_data` the short forms, `door` the tables.
 """
 
 import json
@@ -182,9 +182,9 @@ class Schema:
 
         Parameters
         ----------
-        X : data frame, ndarray or sequence of rows
+        X : data frame, ndarray, sequence of rows, Arrow dataset or open file
             The table. The columns of a data frame (pandas, polars, pyarrow and others) are matched by name in
-            any order, arrays and sequences by position.
+            any order, arrays, sequences and frames without names by position.
         n_threads : int, default=1
             Threads that share the rows of numeric columns.
         owner : str, default="the schema"
