@@ -6,6 +6,7 @@ text is read as bytes, so that one that is not UTF-8 is other for its own row al
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -44,11 +45,11 @@ class ArrowColumn:
 
 
 def _in_one_piece(values: Any) -> Any:
-    arrow = import_module("pyarrow")
+    arrow, types = import_module("pyarrow"), import_module("pyarrow.types")
     if isinstance(values, arrow.ChunkedArray):
         if values.num_chunks == 1:
             return values.chunk(0)
-        if _is_bytes(values.type):
+        if types.is_string(values.type) or types.is_binary(values.type):
             values = values.cast(arrow.large_binary())  # the pieces together may exceed 32-bit offsets
         return values.combine_chunks()
     return values
@@ -68,7 +69,8 @@ def _read(values: Any) -> Part:
     if types.is_duration(kind):
         return Numbers(_seconds(values, kind.unit))
     if _is_bytes(kind):
-        return _read_bytes(values)
+        with suppress(NotImplementedError):  # some pyarrow has no way from a view to bytes
+            return _read_bytes(values)
     if types.is_dictionary(kind):
         if len(values.dictionary) > len(values):
             return _read(values.dictionary_decode())

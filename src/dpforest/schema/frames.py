@@ -97,7 +97,7 @@ def _pandas_column(series: Any) -> Column:
     name = type(dtype).__name__
     if name == "CategoricalDtype":
         return PandasCategories(series)
-    if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage == "pyarrow"):
+    if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage.startswith("pyarrow")):
         return ArrowColumn(series.array.__arrow_array__())
     if name == "DatetimeTZDtype":
         return ArrayColumn(series.dt.tz_convert(None).to_numpy())
