@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpforest.mechanisms import (
     RandomWords,
-    balanced_subset,
+    Rate,
     balanced_subset_log_pmf,
-    quantile,
+    exponential,
     quantile_log_pmf,
     quantile_range,
     quantile_utilities,
@@ -23,6 +24,12 @@ from .conftest import ALARM
 ROWS = 150_000
 EPSILON = Fraction(1, 2)
 LARGER = Fraction(11, 20)
+
+
+def quantile(counts: Any, low: Any, high: Any, epsilon: Fraction, seed: int, *share: int) -> Any:
+    """One draw in every row, as the curator makes it."""
+    rate = Rate.floor(epsilon / quantile_range(*share))
+    return exponential(*quantile_utilities(counts, low, high, *share), rate, RandomWords.seeded(seed))
 
 
 @pytest.mark.parametrize(("numerator", "denominator"), [(1, 2), (1, 4), (9, 10)])
@@ -43,7 +50,7 @@ def test_quantile_follows_its_pmf(share: tuple[int, int], index_fit: Callable) -
     """The same draws refute an epsilon 10 % larger."""
     counts, box = np.array([50, 3, 0, 5, 1, 0, 2, 6, 50]), ([1], [7])
     low, high = np.full(ROWS, 1), np.full(ROWS, 7)
-    drawn = quantile(np.tile(counts, (ROWS, 1)), low, high, EPSILON, RandomWords.seeded(1), *share)
+    drawn = quantile(np.tile(counts, (ROWS, 1)), low, high, EPSILON, 1, *share)
     assert index_fit(drawn, quantile_log_pmf([counts], *box, EPSILON, *share)[0]) > ALARM
     assert index_fit(drawn, quantile_log_pmf([counts], *box, LARGER, *share)[0]) < ALARM
 
@@ -51,33 +58,29 @@ def test_quantile_follows_its_pmf(share: tuple[int, int], index_fit: Callable) -
 def test_quantile_finds_the_quantile_of_many_rows() -> None:
     counts = np.full((100, 258), 10_000)
     low, high = np.zeros(100, dtype=np.int32), np.full(100, 257, dtype=np.int32)
-    median = quantile(counts, low, high, Fraction(1), RandomWords.seeded(2))
+    median = quantile(counts, low, high, Fraction(1), 2)
     assert (median == 128).all()
-    assert (quantile(counts, low, high, Fraction(1), RandomWords.seeded(2), 1, 3) == 85).all()
+    assert (quantile(counts, low, high, Fraction(1), 2, 1, 3) == 85).all()
 
 
-def test_a_box_without_threshold_gets_none_and_disturbs_no_other() -> None:
+def test_a_box_without_threshold_has_no_candidate() -> None:
     counts = np.random.default_rng(3).integers(0, 9, (6, 5))
     low, high = np.array([0, 2, 4, 1, 3, 0]), np.array([4, 2, 1, 3, 3, 1])
-    thresholds = quantile(counts, low, high, EPSILON, RandomWords.seeded(3))
-    assert (thresholds[[1, 2, 4]] == -1).all()
-    assert ((low <= thresholds) & (thresholds < high))[[0, 3, 5]].all()
-    full = quantile(counts[[0] * 6], low[[0] * 6], high[[0] * 6], EPSILON, RandomWords.seeded(3))
-    assert thresholds[0] == full[0]
+    _, base = quantile_utilities(counts, low, high)
+    assert base.any(axis=1).tolist() == [True, False, False, True, False, True]
 
 
 def test_an_empty_node_draws_its_threshold_uniformly(index_fit: Callable) -> None:
     zeros = np.zeros((ROWS, 4), dtype=int)
-    drawn = quantile(zeros, np.zeros(ROWS, int), np.full(ROWS, 3), EPSILON, RandomWords.seeded(4))
+    drawn = quantile(zeros, np.zeros(ROWS, int), np.full(ROWS, 3), EPSILON, 4)
     assert index_fit(drawn, np.log(np.full(3, 1 / 3))) > ALARM
 
 
 def test_quantile_refuses_wrong_public_arguments() -> None:
-    words = RandomWords.seeded(5)
     with pytest.raises(ValueError, match="cells between"):
-        quantile([[1, 2]], [0], [2], EPSILON, words)
+        quantile_utilities([[1, 2]], [0], [2])
     with pytest.raises(ValueError, match="one entry per row"):
-        quantile([[1, 2]], [0, 0], [1, 1], EPSILON, words)
+        quantile_utilities([[1, 2]], [0, 0], [1, 1])
     for share in [(0, 1), (1, 1), (3, 2), (1, 2**21)]:
         with pytest.raises(ValueError, match="numerator"):
             quantile_range(*share)
@@ -120,20 +123,21 @@ def test_balanced_subset_follows_its_pmf(index_fit: Callable) -> None:
     sets = subset_candidates(4, RandomWords.seeded(9))
     counts, members = np.array([[9, 4, 30, 2]]), np.array([[True, True, False, True]])
     repeated = np.repeat(counts, ROWS, axis=0), np.repeat(members, ROWS, axis=0)
-    drawn = balanced_subset(*repeated, sets, EPSILON, RandomWords.seeded(9))
+    scores, base = subset_utilities(*repeated, sets)
+    drawn = exponential(scores, base, Rate.floor(EPSILON / 2), RandomWords.seeded(9))
     assert index_fit(drawn, balanced_subset_log_pmf(counts, members, sets, EPSILON)[0]) > ALARM
     assert index_fit(drawn, balanced_subset_log_pmf(counts, members, sets, LARGER)[0]) < ALARM
 
 
-def test_boxes_that_no_candidate_splits_get_none() -> None:
+def test_boxes_that_nothing_splits_have_no_candidate() -> None:
     sets = subset_candidates(3, RandomWords.seeded(10))
     members = np.array([[True, False, False], [False, False, False], [False, True, True]])
-    chosen = balanced_subset(np.full((3, 3), 7), members, sets, EPSILON, RandomWords.seeded(10))
-    assert chosen[:2].tolist() == [-1, -1]
-    assert sets[chosen[2], 1] != sets[chosen[2], 2]
+    _, base = subset_utilities(np.full((3, 3), 7), members, sets)
+    assert base.any(axis=1).tolist() == [False, False, True]
+    assert (sets[base[2] > 0, 1] != sets[base[2] > 0, 2]).all()
     # One category in all: an empty list of candidates.
     alone = subset_candidates(1, RandomWords.seeded(10))
-    assert balanced_subset([[7]], [[True]], alone, EPSILON, RandomWords.seeded(10)) == -1
+    assert subset_utilities([[7]], [[True]], alone)[1].shape == (1, 0)
 
 
 def test_subset_shapes_must_agree() -> None:

@@ -117,14 +117,11 @@ def _cost(
         return squared / (2 * strength)
     if kind in ("discrete_laplace", "block_norm"):
         epsilon = strength * moves
-    elif kind in ("quantile", "balanced_subset"):  # run at an epsilon, their score range built in
-        epsilon = strength
     else:
         epsilon = strength * look.public_number("score_range")
     if pure:
         return epsilon
-    bounded_range = kind in ("quantile", "balanced_subset", "exponential")
-    return epsilon**2 / (8 if bounded_range else 2)
+    return epsilon**2 / (8 if kind == "exponential" else 2)  # it has bounded range
 
 
 def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[int, int]:
@@ -161,8 +158,6 @@ _STRENGTH: dict[str, tuple[int, Callable[[Any], Fraction]]] = {
     "block_norm": (2, lambda rate: rate.value),
     "exponential": (2, lambda rate: rate.value),
     "permute_and_flip": (1, lambda rate: rate.value),
-    "quantile": (3, Fraction),
-    "balanced_subset": (3, Fraction),
 }
 
 

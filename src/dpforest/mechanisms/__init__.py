@@ -2,7 +2,7 @@
 
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
-public lists, `splits` draws thresholds and category subsets of tree nodes. Each mechanism has a
+public lists, `splits` scores thresholds and category subsets of tree nodes. Each mechanism has a
 `..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it calls.
 numba is imported at the first draw.
 """
@@ -30,9 +30,7 @@ from dpforest.mechanisms.selection import (
     permute_and_flip_log_pmf,
 )
 from dpforest.mechanisms.splits import (
-    balanced_subset,
     balanced_subset_log_pmf,
-    quantile,
     quantile_log_pmf,
     quantile_range,
     quantile_utilities,
@@ -43,7 +41,6 @@ from dpforest.mechanisms.splits import (
 __all__ = [
     "RandomWords",
     "Rate",
-    "balanced_subset",
     "balanced_subset_log_pmf",
     "block_norm",
     "block_norm_log_pmf",
@@ -59,7 +56,6 @@ __all__ = [
     "exponential_log_pmf",
     "permute_and_flip",
     "permute_and_flip_log_pmf",
-    "quantile",
     "quantile_log_pmf",
     "quantile_range",
     "quantile_utilities",

@@ -4,7 +4,7 @@ All noise and all selections of this package have weights of the form exp(-a k) 
 kept as a dyadic rational with a short numerator so that one and the same number can be used exactly by the
 integer samplers (products stay below 2**63) and by float64 (21 bits fit in its 53-bit mantissa).
 
-`noise` and `selection` take a Rate; `splits` makes its own from epsilon and the range of its utility.
+`noise` and `selection` take a Rate.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exact private selection from a finite public list: exponential mechanism and permute-and-flip.
 
-`splits` builds thresholds and category subsets on `exponential`; leaf labels come from `permute_and_flip`.
+`splits` has the utilities of thresholds and category subsets; leaf labels come from `permute_and_flip`.
 The compiled parts are in `_kernels`, the arbitrary-precision decision in `_exact_choice`.
 
 The range lemma

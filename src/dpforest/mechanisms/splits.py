@@ -1,8 +1,8 @@
-"""Private split points of many nodes at once: quantile thresholds and balanced subsets of categories.
+"""What makes a split balanced, for many nodes at once: quantile thresholds and subsets of categories.
 
-Both are exponential mechanisms (`selection`) with a utility of counts: how far a split is from the wanted
-share of rows on its left. The candidates, the boxes of the nodes and the members are public; the counts are
-private. A node without candidate gets -1, which is public too.
+Both are chosen by the exponential mechanism (`selection`) with a utility of counts: how far a split is from
+the wanted share of rows on its left. The candidates, the boxes of the nodes and the members are public; the
+counts are private. A node without candidate has base measure 0 everywhere, which is public too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpforest.mechanisms._arrays import FloatArray, IntArray, as_int64
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
-from dpforest.mechanisms.selection import choose, exponential_log_pmf
+from dpforest.mechanisms.selection import exponential_log_pmf
 
 _BALANCE_RANGE = 2  # one row moves left - right by 1, up or down
 
@@ -94,44 +94,6 @@ def quantile_utilities(
     return utilities, base
 
 
-def quantile(
-    counts: npt.ArrayLike,
-    low: npt.ArrayLike,
-    high: npt.ArrayLike,
-    epsilon: Fraction,
-    words: RandomWords,
-    numerator: int = 1,
-    denominator: int = 2,
-) -> IntArray:
-    """Private quantile of every row of a table of counts, as a threshold between grid cells.
-
-    Each row costs epsilon for the data rows in its box (adding or removing one). Cells are of equal weight,
-    so on a uniform grid the base measure is length.
-
-    Parameters
-    ----------
-    counts, low, high, numerator, denominator
-        As in `quantile_utilities`; the median by default.
-    epsilon : Fraction
-        Privacy loss; the mechanism runs at Rate.floor(epsilon / quantile_range(numerator, denominator)).
-    words : RandomWords
-        Randomness.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows,)
-        Threshold t in low..high-1, cells up to t go left; -1 for a box of fewer than two cells.
-
-    Examples
-    --------
-    >>> quantile([[0, 900, 0, 900]], [0], [3], Fraction(1), RandomWords.seeded(0)) in (1, 2)
-    True
-    """
-    utilities, base = quantile_utilities(counts, low, high, numerator, denominator)
-    rate = Rate.floor(epsilon / quantile_range(numerator, denominator))
-    return choose(utilities, base, rate, words)
-
-
 def quantile_log_pmf(
     counts: npt.ArrayLike,
     low: npt.ArrayLike,
@@ -140,12 +102,14 @@ def quantile_log_pmf(
     numerator: int = 1,
     denominator: int = 2,
 ) -> FloatArray:
-    """Logarithm of the probability of every threshold in `quantile`; each box needs two cells or more.
+    """Logarithm of the probability of every threshold at epsilon; each box needs two cells or more.
 
     Parameters
     ----------
-    counts, low, high, epsilon, numerator, denominator
-        As in `quantile`.
+    counts, low, high, numerator, denominator
+        As in `quantile_utilities`; the median by default.
+    epsilon : Fraction
+        Privacy loss: the rate is Rate.floor(epsilon / quantile_range(numerator, denominator)).
 
     Returns
     -------
@@ -252,52 +216,17 @@ def _products(table: IntArray, sets: IntArray) -> IntArray:
     return (table.astype(np.float64) @ sets.T.astype(np.float64)).astype(np.int64)
 
 
-def balanced_subset(
-    counts: npt.ArrayLike,
-    members: npt.ArrayLike,
-    candidates: npt.ArrayLike,
-    epsilon: Fraction,
-    words: RandomWords,
-) -> IntArray:
-    """Private choice of a left set that halves the rows of data, for every row of a table of counts.
-
-    Each row costs epsilon for the data rows in its box (adding or removing one). It is exact because the list
-    of candidates is public and finite; no walk over all subsets is involved.
+def balanced_subset_log_pmf(
+    counts: npt.ArrayLike, members: npt.ArrayLike, candidates: npt.ArrayLike, epsilon: Fraction
+) -> FloatArray:
+    """Logarithm of the probability of every candidate at epsilon; each box must have one.
 
     Parameters
     ----------
     counts, members, candidates
         As in `subset_utilities`.
     epsilon : Fraction
-        Privacy loss; the mechanism runs at Rate.floor(epsilon / 2).
-    words : RandomWords
-        Randomness.
-
-    Returns
-    -------
-    ndarray of int64, shape (rows,)
-        Index of the candidate; -1 if none splits the box, as with fewer than two categories.
-
-    Examples
-    --------
-    >>> sets = subset_candidates(3, RandomWords.seeded(0))
-    >>> everything = np.ones((1, 3), dtype=bool)
-    >>> balanced_subset([[500, 300, 200]], everything, sets, Fraction(1), RandomWords.seeded(0))
-    array([2])
-    """
-    utilities, base = subset_utilities(counts, members, candidates)
-    return choose(utilities, base, Rate.floor(epsilon / _BALANCE_RANGE), words)
-
-
-def balanced_subset_log_pmf(
-    counts: npt.ArrayLike, members: npt.ArrayLike, candidates: npt.ArrayLike, epsilon: Fraction
-) -> FloatArray:
-    """Logarithm of the probability of every candidate in `balanced_subset`; each box must have one.
-
-    Parameters
-    ----------
-    counts, members, candidates, epsilon
-        As in `balanced_subset`.
+        Privacy loss: the rate is Rate.floor(epsilon / 2).
 
     Returns
     -------

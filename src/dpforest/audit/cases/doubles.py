@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from dpforest.audit.cases import rigorous
 from dpforest.audit.cases.case import Case, Measured, make_case
-from dpforest.mechanisms import RandomWords, Rate, discrete_laplace, discrete_laplace_log_pmf, quantile
+from dpforest.mechanisms import (
+    RandomWords,
+    Rate,
+    discrete_laplace,
+    discrete_laplace_log_pmf,
+    exponential,
+    quantile_range,
+    quantile_utilities,
+)
 from dpforest.published.domain import Domain
 from dpforest.published.median_splits import median_by_length
 from dpforest.published.partitioning import Labelled, distribute_labels
@@ -159,8 +167,9 @@ def _repaired_thresholds(n_draws: int) -> Measured:
     feature = Numeric(LOW, HIGH)
     after = sorted([*BEFORE, NEW])
     counts = np.bincount([feature.cell_of(value) for value in BEFORE], minlength=feature.n_cells)
-    low, high = np.zeros(n_draws, dtype=np.int64), np.full(n_draws, feature.n_cells - 1)
-    outputs = quantile(np.tile(counts, (n_draws, 1)), low, high, Fraction(1), RandomWords.seeded(3))
+    scores, base = quantile_utilities(counts[None], [0], [feature.n_cells - 1])
+    rate = Rate.floor(Fraction(1, quantile_range()))
+    outputs = exponential(np.tile(scores, (n_draws, 1)), base, rate, RandomWords.seeded(3))
     possible = np.isfinite(rigorous.median_log_pmf(feature, after, Fraction(1)))
     return Measured(
         rigorous.median_loss(feature, BEFORE, after, Fraction(1)),
