@@ -13,6 +13,7 @@ from dpforest import mechanisms
 from dpforest.audit import audit, audit_exact, audit_ledger, audit_one_run, presets
 from dpforest.baselines import TransductiveOutputPerturbationClassifier
 from dpforest.curator import Curator, PrivateTable, payment
+from dpforest.curator.assignment import GivenTrees
 from dpforest.mechanisms import RandomWords, Rate, quantile_log_pmf
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
@@ -116,9 +117,8 @@ def test_groups_of_equal_size(monkeypatch):
     assert not found(two_leaves, pair, runs=8000, claim=2.0).violation
 
     def scatter_equally(curator, n_trees):
-        order = np.argsort(curator._assignment.uniform_below(2**30, curator._rows.n_rows))
-        curator._rows.assign(order % n_trees, n_trees)
-        curator._scattered = True
+        order = np.argsort(curator._key_words.uniform_below(2**30, curator._n_rows()))
+        curator._assignment = GivenTrees(n_trees, order % n_trees)
 
     monkeypatch.setattr(Curator, "scatter_rows", scatter_equally)
     assert found(two_leaves, pair, runs=8000, claim=2.0).violation

@@ -17,10 +17,11 @@ from dpforest import mechanisms
 from dpforest.audit import audit_replay
 from dpforest.audit.replay.cases import quick_cases
 from dpforest.audit.replay.movement import Movement, price
-from dpforest.backends import MemoryBackend
+from dpforest.backends import By, CellCounts, LeafSums, Residual
 from dpforest.baselines import FriedmanSchusterTreeClassifier
 from dpforest.cli import main
 from dpforest.curator import Curator, Look, Utility, payment
+from dpforest.curator.assignment import GivenTrees
 from dpforest.forests import base
 from dpforest.privacy import BudgetAccountant, Event, exponential_epsilon_from_rho
 from dpforest.schema import Classes, Numeric, Range, Schema
@@ -108,7 +109,7 @@ class Peeking(dpforest.DiPriMeForestClassifier):
     """Estimators that look past the curator."""
 
     def rows(self, curator):
-        return curator._rows.n_rows
+        return curator._n_rows()
 
 
 class DepthFromRows(Peeking):
@@ -133,7 +134,7 @@ class ShareFromRows(Peeking):
 class SkipsEmptyLeaves(dpforest.RandomDecisionTreesClassifier):
     def _fill(self, curator, trees):
         noise = curator._pay.for_noise("leaves", Fraction(1), "leaf class counts", trees.n_trees, 1, 1)
-        counts = curator._rows.leaf_counts(trees)
+        counts = curator._leaf_counts(trees)
         full = counts.any(axis=-1)
         counts[full] = noise(counts[full])
         return counts
@@ -144,7 +145,7 @@ class LooksTwice(Peeking):
 
     def _fill(self, curator, trees):
         noise = curator._pay.for_noise("leaves", Fraction(1), "leaf class counts", 1, 1, 1)
-        counts = curator._rows.leaf_counts(trees)
+        counts = curator._leaf_counts(trees)
         return (noise(counts) + noise(counts)) // 2
 
 
@@ -190,7 +191,7 @@ class KeepsRowCount(dpforest.DiPriMeForestClassifier):
 
 class KeepsExactCounts(Peeking):
     def _fill(self, curator, trees):
-        exact = curator._rows.leaf_counts(trees)
+        exact = curator._leaf_counts(trees)
         curator.leaf_histograms("leaves", trees)
         return exact
 
@@ -228,23 +229,20 @@ def test_findings_say_where_the_row_has_to_be():
 
 
 def round_robin(curator, n_trees):
-    curator._rows.assign((np.arange(curator._rows.n_rows) % n_trees).astype(np.uint16), n_trees)
-    curator._scattered = True
+    curator._assignment = GivenTrees(n_trees, np.arange(curator._n_rows()) % n_trees)
 
 
-def unclipped_above(subtract):
-    def broken(rows, levels, low, high, *rest):
-        subtract(rows, levels, low, high, *rest)
-        scaled = np.rint((rows._left - low) * (levels / (high - low)))
-        rows._target = np.where(np.isnan(scaled), -1, np.maximum(scaled, 0)).astype(rows._target.dtype)
-
-    return broken
+def unclipped_above(residual, block):
+    scaled = np.rint(
+        (residual._left(block) - residual.low) * (residual.levels / (residual.high - residual.low))
+    )
+    return np.where(np.isnan(scaled), -1, np.maximum(scaled, 0)).astype(np.int32)
 
 
 def doubled_soft_histogram(curator, pool, trees, share=Fraction(1), purpose="leaf target sums"):
     levels = curator.schema.range.levels
     noise = curator._pay.for_noise(pool, share, purpose, curator._copies(trees), levels, levels**2)
-    counts, sums = np.moveaxis(curator._rows.leaf_sums(trees), -1, 0)
+    counts, sums = np.moveaxis(curator._rows.fold(LeafSums(**curator._walk(trees, trees.depth))), -1, 0)
     return noise(np.stack([2 * sums, 2 * (levels * counts - sums)], axis=-1))
 
 
@@ -255,7 +253,7 @@ def half_the_range(range_for):
 MUTANTS = {
     "rows to trees round-robin": (SCATTERED, Curator, "scatter_rows", lambda _: round_robin),
     "copies of trees forgotten": (TREES, Curator, "_copies", lambda _: lambda curator, trees: 1),
-    "residual not clipped above": (BOOSTED, MemoryBackend, "subtract", unclipped_above),
+    "residual not clipped above": (BOOSTED, Residual, "run", lambda _: unclipped_above),
     "soft histogram doubled": (MEANS, Curator, "leaf_soft_histograms", lambda _: doubled_soft_histogram),
     "half the range of a utility": (BY_GINI, Utility, "range_for", half_the_range),
     "half the range of quantiles": (MEDIANS, dpforest.curator.queries, "quantile_range", lambda _: lambda: 1),
@@ -289,11 +287,11 @@ def test_labels_that_are_not_public_are_found(monkeypatch):
     """Under label privacy tables of features are free; one that depends on a label is not of features."""
     model = dpforest.TransductivePartitioningEnsembleClassifier(2, schema=TWO, max_depth=1, n_second=1)
     assert not replayed(model).violation
-    codes = MemoryBackend._codes
+    codes = CellCounts._codes
     monkeypatch.setattr(
-        MemoryBackend,
+        CellCounts,
         "_codes",
-        lambda rows, by: (rows._target - 1, 1) if by == "nothing" else codes(rows, by),
+        lambda table, block: block.target - 1 if table.by is By.NOTHING else codes(table, block),
     )
     assert "question" in kinds(replayed(model))
 

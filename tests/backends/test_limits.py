@@ -6,11 +6,26 @@ import numpy as np
 import pytest
 
 import dpforest
-from dpforest.backends import MAX_PER_ROW, MAX_ROWS, MemoryBackend, _kernels, memory
+from dpforest.backends import (
+    MAX_PER_ROW,
+    MAX_ROWS,
+    By,
+    CellCounts,
+    CellMoments,
+    Grid,
+    LabelSums,
+    LeafCounts,
+    Products,
+    Residual,
+    _kernels,
+    memory,
+)
 from dpforest.backends.limits import ERROR_LEVELS, MAX_TREES
+from dpforest.curator.assignment import KeyedTrees
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema.declaration import MAX_SIZE
 from dpforest.structure import FlatTrees
+from tests.counting import by_cell, cell_counts, leaf_counts, number_correct, rows_of_cells
 from tests.oracles import cell_table, random_trees
 
 N_CELLS = np.array([6, 4, 9], np.int32)
@@ -23,7 +38,7 @@ def rows(n=5, **changes):
         "n_cells": N_CELLS,
         "n_codes": 3,
     }
-    return MemoryBackend(**{**given, **changes})
+    return rows_of_cells(**{**given, **changes})
 
 
 # --- the number of rows ---------------------------------------------------------------------------------
@@ -46,25 +61,28 @@ def test_too_many_rows_are_refused_before_the_charge(monkeypatch):
     model.fit(np.zeros((10, 2)), np.zeros(10))  # nothing was spent before
 
 
-class Huge(MemoryBackend):
-    """Says that it has the largest number of rows."""
+class AllInOneCell:
+    """Every row adds 1 to one entry; where the table has 32 bits it may wrap around."""
 
-    n_rows = MAX_ROWS
+    grid, shape, counts_rows = Grid.of(N_CELLS, 3), (1,), True
+
+    def add(self, block, out):
+        out[0] = np.array(int(out[0]) + len(block.cells)).astype(out.dtype)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_counts_of_the_largest_table(monkeypatch, n_threads):
-    """A pass that puts every row of a block in one cell: 32 bits would do for a block, not for all."""
+    monkeypatch.setattr(memory, "BLOCK_ROWS", 2**37)
+    monkeypatch.setattr(Grid, "check", lambda *_: None)  # takes too long
+    cells = np.broadcast_to(np.uint8(0), (MAX_ROWS, 3))  # takes no memory
+    many = rows(cells=cells, target=np.broadcast_to(np.int32(0), MAX_ROWS), n_threads=n_threads)
+    assert many.fold(AllInOneCell()).tolist() == [MAX_ROWS]
 
-    def all_in_one_cell(*args):
-        begin, end, table = args[-3:]
-        table[0, 0, 0, 0] = np.array(int(table[0, 0, 0, 0]) + end - begin).astype(table.dtype)  # may wrap
 
-    monkeypatch.setattr(_kernels, "cell_counts", all_in_one_cell)
-    backend = Huge(np.zeros((5, 3), np.uint8), np.zeros(5, np.int32), N_CELLS, 3, n_threads)
-    asked = np.zeros((1, 1, 1), np.int32)
-    _, table = next(backend.cell_counts(FlatTrees.unsplit(1, 0), 0, asked, 9))
-    assert table.max() == table.sum() == MAX_ROWS
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_tables_have_64_bits_however_few_the_rows(monkeypatch, n_threads):
+    monkeypatch.setattr(memory, "BLOCK_ROWS", 2)
+    assert rows(n_threads=n_threads).fold(AllInOneCell()).dtype == np.int64
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -77,9 +95,8 @@ def test_tables_do_not_depend_on_the_blocks_that_are_added(monkeypatch, n_thread
     trees = random_trees(rng, 2, 2, N_CELLS, np.array([False, True, False]))
     asked = rng.integers(0, 3, (2, 2, 2)).astype(np.int32)
     monkeypatch.setattr(memory, "ROWS_IN_INT32", 7)
-    backend = MemoryBackend(cells, target, N_CELLS, 3, n_threads)
-    _, table = next(backend.cell_counts(trees, 1, asked, 9, by="target"))
-    assert table.dtype == np.int64
+    monkeypatch.setattr(memory, "BLOCK_ROWS", 11)
+    table = cell_counts(rows_of_cells(cells, target, N_CELLS, 3, n_threads), trees, 1, asked, 9, By.TARGET)
     expected = cell_table(trees, 1, asked, cells, target[:, None] == np.arange(3), None, 9)
     np.testing.assert_array_equal(table.reshape(expected.shape), expected)
 
@@ -109,20 +126,20 @@ def test_the_last_row_of_the_largest_table_still_fits(kernel, largest):
     walk = (cells, levels, every_tree, no_trees.feature, no_trees.threshold, no_trees.left_sets, 0)
     if kernel == "lookup_products":
         table = table.reshape(1, 1)
-        _kernels.lookup_products(cells, np.array([0]), np.array([[isqrt(MAX_PER_ROW)]]), 0, 1, table)
+        _kernels.lookup_products(cells, np.array([0]), np.array([[isqrt(MAX_PER_ROW)]]), table)
     elif kernel.startswith("cell"):
         table = table.reshape(1, 1, 1, -1)
-        _kernels.cell_moments(*walk, np.zeros((1, 1), np.int32), 0, 0, 1, table)
+        _kernels.cell_moments(*walk, np.zeros((1, 1), np.int32), 0, table)
     else:
         table = table.reshape(1, 1, -1)
-        getattr(_kernels, kernel)(*walk, 0, 1, table)
+        getattr(_kernels, kernel)(*walk, table)
     assert table.ravel().tolist() == largest
 
 
 def test_label_sums_of_large_weights():
     weights = np.full((4, 1), -MAX_PER_ROW, np.int32)
     backend = rows(4, target=np.array([0, 0, 0, 1], np.int32), n_codes=2)
-    assert backend.label_sums(weights).tolist() == [[-3 * MAX_PER_ROW, -MAX_PER_ROW]]
+    assert backend.fold(LabelSums(backend.grid, weights)).tolist() == [[-3 * MAX_PER_ROW, -MAX_PER_ROW]]
 
 
 # --- what kernels index with ----------------------------------------------------------------------------
@@ -147,24 +164,32 @@ def test_what_a_schema_does_not_have_is_refused_whole(changes):
         rows(1, **changes)
 
 
+class Lost:
+    """Names a tree that is not there."""
+
+    n_trees = 2
+
+    def of(self, first, n):
+        return np.full(n, 2, np.uint16)
+
+
 def test_rows_are_scattered_over_the_trees_that_are_asked_about():
-    backend = rows(3)
     with pytest.raises(ValueError, match=str(MAX_TREES)):
-        backend.assign(np.zeros(3, np.int64), MAX_TREES + 1)
+        KeyedTrees(MAX_TREES + 1, bytes(32))
     for wrong in (np.array([0, 1, 2]), np.zeros(2, np.int64)):
         with pytest.raises(RuntimeError, match="one of the trees"):
-            backend.assign(wrong, 2)
-    backend.assign(np.array([0, 1, 1]), 2)
-    assert backend.leaf_counts(FlatTrees.unsplit(2, 0))[:, 0, 0].tolist() == [1, 2]
+            leaf_counts(rows(3), FlatTrees.unsplit(2, 0), wrong)
+    with pytest.raises(RuntimeError, match="one of the trees"):
+        rows(3).fold(LeafCounts(rows().grid, FlatTrees.unsplit(2, 0), 0, Lost()))
+    assert leaf_counts(rows(3), FlatTrees.unsplit(2, 0), [0, 1, 1])[:, 0, 0].tolist() == [1, 2]
     for n_trees in (1, 3):
         with pytest.raises(ValueError, match="trees that its rows are in"):
-            backend.leaf_counts(FlatTrees.unsplit(n_trees, 0))
+            LeafCounts(rows().grid, FlatTrees.unsplit(n_trees, 0), 0, Lost())
 
 
 def test_the_last_of_the_most_trees_gets_its_rows():
-    backend = rows(3)
-    backend.assign(np.array([0, MAX_TREES - 1, MAX_TREES - 1]), MAX_TREES)
-    assert backend.leaf_counts(FlatTrees.unsplit(MAX_TREES, 0))[[0, -1], 0, 0].tolist() == [1, 2]
+    counts = leaf_counts(rows(3), FlatTrees.unsplit(MAX_TREES, 0), [0, MAX_TREES - 1, MAX_TREES - 1])
+    assert counts[[0, -1], 0, 0].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("feature", "threshold"), [(3, 0), (-1, 0), (0, -3), (2, -1)])
@@ -173,26 +198,26 @@ def test_splits_that_do_not_fit_the_table_are_refused(feature, threshold):
     trees = FlatTrees.unsplit(1, 1, np.zeros((2, 4), np.uint8))
     trees.feature[0, 0], trees.threshold[0, 0] = feature, threshold
     with pytest.raises(ValueError, match="do not fit"):
-        rows().leaf_counts(trees)
+        leaf_counts(rows(), trees)
     with pytest.raises(ValueError, match="do not fit"):
-        rows().subtract(8, 0.0, 8.0, 0.0, trees, np.zeros(2))
+        Residual(rows().grid, 8).then(0.0, 8.0, 0.0, trees, np.zeros(2))
     trees.feature[0, 0], trees.threshold[0, 0] = 1, -1
-    assert rows().leaf_counts(trees)[0, :, 0].tolist() == [0, 5]
+    assert leaf_counts(rows(), trees)[0, :, 0].tolist() == [0, 5]
 
 
 @pytest.mark.parametrize(("asked", "n_cells"), [([3], 9), ([-1], 9), ([2], 8)])
 def test_questions_that_do_not_fit_the_table_are_refused(asked, n_cells):
     root, features = FlatTrees.unsplit(1, 0), np.array([[asked]], np.int32)
-    for ask in (rows().cell_counts, rows().cell_sums, rows().cell_moments):
+    for kind in (CellCounts, CellMoments):
         with pytest.raises(ValueError, match=r"ask(ed)? about"):
-            next(ask(root, 0, features, n_cells))
+            next(by_cell(kind, rows(), root, 0, features, n_cells))
 
 
 def test_scores_and_values_that_do_not_fit_are_refused():
     root, prior, leaf = FlatTrees.unsplit(1, 0), np.zeros(3), np.zeros((1, 3))
     weights, first = np.ones((1, 2)), np.zeros(1, np.int64)
     wide = np.zeros((1, 3, 9, 3))
-    assert rows().number_correct(root, prior, leaf, wide, weights, first).tolist() == [5]
+    assert number_correct(rows(), root, prior, leaf, wide, weights, first).tolist() == [5]
     for wrong in [
         (root, prior, leaf, wide[:, :, :8], weights, first),
         (root, prior, leaf, wide, weights, first + 1),
@@ -201,6 +226,6 @@ def test_scores_and_values_that_do_not_fit_are_refused():
         (root, np.zeros(2), np.zeros((1, 2)), wide[..., :2], weights, first),
     ]:
         with pytest.raises(ValueError, match="do not fit"):
-            rows().number_correct(*wrong)
+            number_correct(rows(), *wrong)
     with pytest.raises(ValueError, match="needs a value"):
-        rows().lookup_products(np.array([0]), [np.ones(5, np.int64)])
+        Products(rows().grid, np.array([0]), [np.ones(5, np.int64)])

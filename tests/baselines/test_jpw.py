@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from dpforest.backends import MemoryBackend
 from dpforest.baselines import JPWForestClassifier
 from dpforest.baselines.jpw import jpw_depth
 from dpforest.privacy import PrivacyLeakWarning
 from dpforest.published import BROKEN_PROMISES, Domain, noisy_count_forest
 from dpforest.schema import Classes, Nominal, Numeric, Schema
+from tests.counting import encoded_rows, leaf_counts
 from tests.neighbours import neighbours
 
 FOUR_VALUES = Schema({f"c{i}": Nominal(list("abcd")) for i in range(22)}, Classes([0, 1]))
@@ -60,8 +60,7 @@ def test_all_small_neighbours_keep_epsilon():
 
     def counts(records):
         X = np.array([record[:2] for record in records], object).reshape(-1, 2)
-        labels = schema.encode_target([record[2] for record in records])
-        return MemoryBackend(schema.encode_features(X), labels, schema.n_cells, 2).leaf_counts(model.trees_)
+        return leaf_counts(encoded_rows(X, [record[2] for record in records], schema), model.trees_)
 
     losses = [
         leaf_rate(model) * np.abs(counts(after) - counts(before)).sum()

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpforest.backends import MemoryBackend
 from dpforest.baselines import SemiSupervisedRDTClassifier
 from dpforest.baselines.semi_supervised_rdt import leave_sparse_nodes_whole
 from dpforest.privacy import PrivacyLeakWarning
@@ -16,6 +15,7 @@ from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
 from dpforest.trees import find_leaves
 from tests.baselines.test_jpw import leaf_rate
+from tests.counting import leaf_counts, rows_of_cells
 
 RNG = np.random.default_rng(0)
 X = RNG.beta(0.3, 2.0, (1000, 3))  # crowded near 0
@@ -76,8 +76,7 @@ def test_no_changed_label_costs_more_than_epsilon():
     cells = model.schema_.encode_features(few)
 
     def counts(labels):
-        rows = MemoryBackend(cells, np.array(labels, np.int32), model.schema_.n_cells, 3)
-        return rows.leaf_counts(model.trees_)
+        return leaf_counts(rows_of_cells(cells, labels, model.schema_.n_cells, 3), model.trees_)
 
     losses = []
     for row in range(6):

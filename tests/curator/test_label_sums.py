@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dpforest.backends import MemoryBackend
+from dpforest.backends import LabelSums
 from dpforest.curator import Curator, PrivateTable
 from dpforest.mechanisms import RandomWords, Rate, discrete_laplace_log_pmf
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.schema import Classes, Numeric, Schema
+from tests.counting import rows_of_cells
 
 WEIGHTS = np.array([[3, -1], [0, 2], [1, 1], [-4, 0]], np.int32)  # the largest L1 norm is 4
 
@@ -42,10 +43,19 @@ def rate_of(curator):
 
 def test_sums_are_those_of_a_loop():
     labels = [2, -1, 0, 2, -1, 1]
-    rows = MemoryBackend(np.zeros((6, 1), np.uint8), np.array(labels, np.int32), np.ones(1, int), 3)
-    np.testing.assert_array_equal(rows.label_sums(WEIGHTS), sums_of(labels, 3))
-    with pytest.raises(ValueError, match="every labelled row"):
-        rows.label_sums(WEIGHTS[:3])
+    rows = rows_of_cells(np.zeros((6, 1), np.uint8), labels, np.ones(1, int), 3)
+    by_row = np.full((6, 2), 99, np.int32)  # weights of rows without a label are not looked at
+    by_row[[0, 2, 3, 5]] = WEIGHTS
+    np.testing.assert_array_equal(rows.fold(LabelSums(rows.grid, by_row)), sums_of(labels, 3))
+    with pytest.raises(ValueError, match="every row"):
+        rows.fold(LabelSums(rows.grid, WEIGHTS))
+
+
+def test_weights_for_fewer_rows_are_refused_before_anything_is_charged():
+    with curator_of([0, 1, 0, 1], 2) as curator:
+        with pytest.raises(ValueError, match="every labelled row"):
+            curator.label_sums("weights", WEIGHTS[:3])
+        assert len(curator.ledger) == 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpforest import backends
 from dpforest.backends import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS
 from dpforest.curator import Block, Centres, Curator, PrivateTable, Utility
 from dpforest.curator.utilities import CENTRED_UNIT, GINI_UNIT, SHARE_UNIT, median_scores, summed_logarithms
@@ -16,6 +17,7 @@ from dpforest.privacy import BudgetPlan, NeighboringRelation
 from dpforest.schema import Classes, Range, Schema
 from dpforest.schema.declaration import MAX_SIZE
 from dpforest.structure import FlatTrees
+from tests.counting import cell_moments, rows_of_cells
 from tests.curator.conftest import CLASSES
 from tests.curator.test_utilities import CANDIDATES, IS_CUT, NUMBERS, SUBSETS
 
@@ -186,34 +188,31 @@ def test_priorities_of_the_largest_table_are_different():
 # --- queries over stubs of rows, without noise ----------------------------------------------------------
 
 
-class Rows:
-    """MAX_ROWS rows that all lie in the last cell, with the largest target, or the one below."""
+class EqualRows:
+    """MAX_ROWS rows that all lie in the last cell of every feature, with the last target or another."""
 
-    n_rows = MAX_ROWS
+    def __init__(self, schema, target):
+        self.grid = backends.Grid.of(schema.n_cells, schema.n_codes)
+        cells = (schema.n_cells[None] - 1).astype(np.uint8)
+        self.row = backends.Block(cells, np.array([target], np.int32), 0)
 
-    def __init__(self, schema):
-        self.schema = schema
+    def fold(self, table):
+        one = np.zeros(table.shape, np.int64)
+        table.add(self.row, one)
+        return one * MAX_ROWS
 
-    def leaf_sums(self, trees):
-        return np.full((1, 1, 2), [MAX_ROWS, MAX_ROWS * self.schema.range.levels])
+    def cells(self):
+        return self.row.cells
 
-    def cell_counts(self, trees, level, asked, n_cells, by):
-        table = np.zeros((1, asked.shape[2], n_cells, self.schema.n_codes if by == "target" else 1), np.int64)
-        table[:, np.arange(asked.shape[2]), self.schema.n_cells - 1, -1] = MAX_ROWS
-        yield slice(0, 1), table
-
-    def lookup_products(self, features, values):
-        return np.full((len(values), len(values)), MAX_ROWS * int(values[0][-1]) ** 2)
-
-    def class_counts(self):
-        return np.array([*[0] * (self.schema.n_codes - 2), MAX_ROWS, 0])
+    def is_labelled(self):
+        return self.row.target >= 0
 
 
-def exact_curator(schema, relation=NeighboringRelation.ADD_OR_REMOVE_ONE):
+def exact_curator(schema, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, target=None):
     plan = BudgetPlan.divide(1, 0, {"all": 1}, relation=relation)
     empty = PrivateTable(np.empty((0, 2), object), [], schema)
     curator = Curator(empty, plan, RandomWords.seeded(0), noiseless=True)
-    curator._rows = Rows(schema)
+    curator._rows = EqualRows(schema, schema.n_codes - 1 if target is None else target)
     return curator
 
 
@@ -244,7 +243,7 @@ def test_products_of_the_largest_table():
 
 
 def test_a_quantile_of_the_largest_table():
-    with exact_curator(LARGEST) as curator:
+    with exact_curator(LARGEST, target=LARGEST.n_codes - 2) as curator:
         found = curator.target_quantile("all", Fraction(1), "bound", 2**20 - 1, 2**20)
     assert found == MAX_SIZE - 1  # the last threshold, the only one that has the rows on its left
 
@@ -272,8 +271,6 @@ def test_shares_of_more_classes_than_units_are_refused():
 
 def test_a_target_of_most_levels_keeps_the_range_of_squared_errors():
     """From rows to scores: 65536 levels are cut down to 2048, row by row."""
-    from dpforest.backends import MemoryBackend
-
     rng = np.random.default_rng(0)
     root, asked = FlatTrees.unsplit(1, 1, SUBSETS.left_sets), np.array([[[0, 1]]], np.int32)
     cells = rng.integers(0, CLASSES.n_cells, (60, 2)).astype(np.uint8)
@@ -281,8 +278,8 @@ def test_a_target_of_most_levels_keeps_the_range_of_squared_errors():
     unit, widest = Utility.SQUARED_ERROR.unit_for(LARGEST), 0
 
     def scores(n):
-        rows = MemoryBackend(cells[:n], target[:n], LARGEST.n_cells, LARGEST.n_codes)
-        _, table = next(rows.cell_moments(root, 0, asked, N_CELLS))
+        rows = rows_of_cells(cells[:n], target[:n], LARGEST.n_cells, LARGEST.n_codes)
+        table = cell_moments(rows, root, 0, asked, N_CELLS)
         known = target[:n] >= 0
         cut = target[:n][known].astype(int) * ERROR_LEVELS // MAX_SIZE
         assert table[0, 0].sum(axis=0).tolist() == [known.sum(), cut.sum(), (cut**2).sum()]

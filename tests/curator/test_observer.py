@@ -99,7 +99,7 @@ def test_the_draw_of_trees_is_the_same_with_and_without_an_observer():
     def sizes():
         with curator_with(RandomWords.seeded(0)) as curator:
             curator.scatter_rows(50)
-            return curator._rows.leaf_counts(FlatTrees.unsplit(50, 0))
+            return curator._leaf_counts(FlatTrees.unsplit(50, 0))
 
     with watched_by(Honest()):
         watched = sizes()

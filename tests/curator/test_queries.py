@@ -11,13 +11,14 @@ import pytest
 from scipy.stats import chisquare
 
 from dpforest import mechanisms
-from dpforest.backends import MemoryBackend
+from dpforest.backends import By
 from dpforest.curator import EXPONENTIAL, Centres, Curator, PrivateTable, Utility
 from dpforest.curator.utilities import Candidates, median_scores
 from dpforest.mechanisms import RandomWords, Rate
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.schema import Classes, Schema
 from dpforest.structure import FlatTrees
+from tests.counting import cell_counts, cell_moments, encoded_rows
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_utilities import CENTRES, NUMBERS
 from tests.neighbours import neighbours
@@ -95,13 +96,13 @@ def test_splits_follow_the_exponential_mechanism(open_curator, utility, most_com
 def split_log_pmf(records, schema, utility, epsilon, sets, most_common=1):
     """Exact distribution of one joint choice at the root."""
     X, y = rows_of(records)
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_cells, schema.n_codes)
+    rows, width = encoded_rows(X, y, schema), int(schema.n_cells.max())
     root, asked = FlatTrees.unsplit(1, 1, sets.left_sets), np.array([[[0, 1]]], np.int32)
     candidates = Candidates.of_level(root, 0, asked, schema.n_cells, sets)
     if utility in NUMBERS:
-        _, table = next(rows.cell_moments(root, 0, asked, int(schema.n_cells.max())))
+        table = cell_moments(rows, root, 0, asked, width)
     else:
-        _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by="target"))
+        table = cell_counts(rows, root, 0, asked, width, By.TARGET)
     unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(schema)
     scores = candidates.scores(utility, unit, slice(0, 1), table, CENTRES.get(utility))
     rate = Rate.floor(epsilon / utility.range_for(schema))
@@ -233,10 +234,8 @@ def test_a_noiseless_curator_takes_the_best_cut(open_curator):
 
 def table_by_code(records, schema, by):
     X, y = rows_of(records)
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_cells, schema.n_codes)
     root, asked = FlatTrees.unsplit(1, 1), np.array([[[0, 1]]], np.int32)
-    _, table = next(rows.cell_counts(root, 0, asked, int(schema.n_cells.max()), by))
-    return table
+    return cell_counts(encoded_rows(X, y, schema), root, 0, asked, int(schema.n_cells.max()), by)
 
 
 def test_a_constant_feature_separates_nothing():
@@ -253,7 +252,7 @@ def test_a_constant_feature_separates_nothing():
 @pytest.mark.parametrize("is_class", [True, False], ids=["classes", "numbers"])
 def test_median_scores_move_within_their_range(is_class):
     """The premise of the choice of a feature by its exact median cut, on random and on extreme tables."""
-    schema, by = (CLASSES, "target") if is_class else (TARGET, "coarse target")
+    schema, by = (CLASSES, By.TARGET) if is_class else (TARGET, By.COARSE_TARGET)
     rng = np.random.default_rng(0)
     domain = [(x, c, y) for x in (0.1, 0.4, 0.6, 0.9) for c in "abc" for y in (0, 1)]
     widest = 0
@@ -278,7 +277,7 @@ def test_features_by_median_follow_permute_and_flip(open_curator):
     with open_curator(RECORDS, epsilon=epsilon * DRAWS) as curator:
         trees, features = one_level(curator, [0, 1])
         chosen = curator.features_by_median("everything", trees, 0, features.copy(), Fraction(1))[:, 0]
-    scores = median_scores(table_by_code(RECORDS, CLASSES, "target"), True)
+    scores = median_scores(table_by_code(RECORDS, CLASSES, By.TARGET), True)
     rate = Rate.floor(epsilon / median_scores.range(True))
     assert_follows(chosen.astype(int), mechanisms.permute_and_flip_log_pmf(scores, rate)[0])
 

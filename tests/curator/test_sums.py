@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest.backends import MemoryBackend
 from dpforest.curator import Block, Curator, PrivateTable
 from dpforest.mechanisms import (
     RandomWords,
@@ -17,6 +16,7 @@ from dpforest.mechanisms import (
 )
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.structure import FlatTrees
+from tests.counting import number_correct, rows_of_cells
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_queries import RECORDS, assert_follows
 from tests.neighbours import neighbours
@@ -142,8 +142,7 @@ def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
         with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
             chosen.append(curator.best_mixture("everything", Fraction(1), *asked))
     cells, labels = CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0])
-    rows = MemoryBackend(cells, labels, CLASSES.n_cells, 3)
-    correct = rows.number_correct(*asked)
+    correct = number_correct(rows_of_cells(cells, labels, CLASSES.n_cells, 3), *asked)
     np.testing.assert_array_equal(correct, [2, 2, 4])
     log_pmf = exponential_log_pmf(correct[None], [1, 1, 1], Rate.floor(Fraction(1, 2)))[0]
     assert_follows(np.array(chosen), log_pmf)
@@ -156,8 +155,8 @@ def test_number_correct_grows_by_at_most_one():
     tables, weights, table_of = rng.normal(size=(2, 2, 6, 3)), rng.random((9, 2)), rng.integers(0, 2, 9)
     prior, leaf, tree = rng.normal(size=3), rng.normal(size=(1, 3)), FlatTrees.unsplit(1, 0)
     asked = (tree, prior, leaf, tables, weights, table_of)
-    growing = [MemoryBackend(cells[:n], labels[:n], CLASSES.n_cells, 3) for n in range(61)]
-    counts = [rows.number_correct(*asked) for rows in growing]
+    growing = [rows_of_cells(cells[:n], labels[:n], CLASSES.n_cells, 3) for n in range(61)]
+    counts = [number_correct(rows, *asked) for rows in growing]
     steps = np.diff(counts, axis=0)
     assert steps.min() == 0
     assert steps.max() == 1

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest.backends import MemoryBackend
+from dpforest.backends import By
 from dpforest.curator import Centres, Subsets, Utility
 from dpforest.curator.utilities import (
     CENTRED_UNIT,
@@ -21,6 +21,7 @@ from dpforest.curator.utilities import (
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Range, Schema
 from dpforest.structure import FlatTrees
+from tests.counting import cell_counts, cell_moments, encoded_rows
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 
 RECORDS = [(x, letter, y) for x in (0.1, 0.6, None) for letter in "ab?" for y in (0, 1, 2)]
@@ -45,12 +46,11 @@ def scores(records, utility, most_common=1):
     schema = TARGET if utility in NUMBERS else CLASSES
     X, y = rows_of(records)
     y = y / 2 if schema is TARGET else y
-    rows = MemoryBackend(schema.encode_features(X), schema.encode_target(y), schema.n_cells, schema.n_codes)
+    rows, width = encoded_rows(X, y, schema), int(schema.n_cells.max())
     if utility in NUMBERS:
-        tables = rows.cell_moments(ROOT, 0, ASKED, int(schema.n_cells.max()))
+        table = cell_moments(rows, ROOT, 0, ASKED, width)
     else:
-        tables = rows.cell_counts(ROOT, 0, ASKED, int(schema.n_cells.max()), by="target")
-    _, table = next(tables)
+        table = cell_counts(rows, ROOT, 0, ASKED, width, By.TARGET)
     unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(schema)
     return CANDIDATES.scores(utility, unit, slice(0, 1), table, CENTRES.get(utility))[0][IS_CUT]
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest import DiPriMeForestClassifier
-from dpforest.backends import MemoryBackend
 from dpforest.curator import Curator, PrivateTable
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 from dpforest.trees import grow_median
+from tests.counting import cell_counts, encoded_rows, leaf_counts, leaf_sums, rows_of_cells
 
 SCHEMA = Schema({"x": Numeric(0, 1, bins=16), "c": Nominal(["a", "b"])}, Classes([0, 1]))
 
@@ -62,7 +62,7 @@ def test_a_pickled_model_holds_no_row_and_no_raw_count():
     assert y[:200].astype(np.int32).tobytes() not in dump
     for array in arrays_within(model):
         assert 5000 not in array.shape, "something has one entry per row"
-    raw = MemoryBackend(cells, y.astype(np.int32), model.schema_.n_cells, 2).leaf_counts(model.trees_)
+    raw = leaf_counts(rows_of_cells(cells, y, model.schema_.n_cells, 2), model.trees_)
     assert not np.array_equal(raw, model.leaf_statistics_)
     assert "_rows" not in vars(model)
 
@@ -80,14 +80,11 @@ records = st.tuples(
 )
 
 
-def backend(rows, schema, trees_of_rows):
+def encoded(rows, schema):
     X = np.empty((len(rows), 2), object)
     for i, row in enumerate(rows):
         X[i] = row[:2]
-    target = schema.encode_target([r[2] for r in rows])
-    made = MemoryBackend(schema.encode_features(X), target, schema.n_cells, schema.n_codes)
-    made.assign(np.array(trees_of_rows, np.int64), 3)
-    return made
+    return encoded_rows(X, [r[2] for r in rows], schema)
 
 
 @settings(max_examples=60, deadline=None)
@@ -103,24 +100,21 @@ def test_one_more_row_touches_one_tree_one_path_and_one_count(rows, extra, data)
     table = PrivateTable(X, [r[2] for r in rows], SCHEMA)
     with Curator(table, plan, RandomWords.seeded(1)) as curator:
         trees = grow_median(curator, "splits", 3, 3)
-    before, after = (
-        backend(rows, SCHEMA, trees_of_rows),
-        backend([*rows, extra], SCHEMA, [*trees_of_rows, tree]),
-    )
+    before, after = encoded(rows, SCHEMA), encoded([*rows, extra], SCHEMA)
+    trees_after = [*trees_of_rows, tree]
     for level in range(3):
         asked = trees.feature[:, trees.level(level)][..., None].copy()
-        _, small = next(before.cell_counts(trees, level, asked, 18))
-        _, large = next(after.cell_counts(trees, level, asked, 18))
+        small = cell_counts(before, trees, level, asked, 18, tree_of_row=trees_of_rows)
+        large = cell_counts(after, trees, level, asked, 18, tree_of_row=trees_after)
         change = large - small
         assert np.abs(change).sum() == 1
         assert set(np.argwhere(change)[:, 0] // 2**level) == {tree}
-    change = after.leaf_counts(trees) - before.leaf_counts(trees)
+    change = leaf_counts(after, trees, trees_after) - leaf_counts(before, trees, trees_of_rows)
     assert np.abs(change).sum() == 1
     levels = Range(0, 1, levels=10)
     soft = Schema(SCHEMA.features, levels)
-    sums = backend([*rows, extra], soft, [*trees_of_rows, tree]).leaf_sums(trees) - backend(
-        rows, soft, trees_of_rows
-    ).leaf_sums(trees)
+    small = leaf_sums(encoded(rows, soft), trees, trees_of_rows)
+    sums = leaf_sums(encoded([*rows, extra], soft), trees, trees_after) - small
     counts, totals = np.moveaxis(sums, -1, 0)
     assert np.abs(totals).sum() + np.abs(10 * counts - totals).sum() == 10
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpforest
-from dpforest.backends import MemoryBackend
+from dpforest.backends import MemoryRows
 from dpforest.curator import Block, Centres, Curator, PrivateTable, Utility
 from dpforest.curator.payment import Payments
 from dpforest.mechanisms import (
@@ -32,6 +32,7 @@ from dpforest.privacy import (
 from dpforest.schema import Range
 from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
+from tests.counting import leaf_counts, rows_of_cells
 from tests.curator import test_utilities
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_utilities import RECORDS
@@ -93,8 +94,8 @@ def rows_share_a_tree_by_chance() -> None:
 
 def rows_without_a_label_count_nowhere() -> None:
     cells, target = np.zeros((3, 1), np.uint8), np.array([-1, 0, -1], np.int32)
-    rows = MemoryBackend(cells, target, np.array([1]), 2)
-    assert rows.leaf_counts(FlatTrees.unsplit(1, 0)).tolist() == [[[1, 0]]]
+    rows = rows_of_cells(cells, target, np.array([1]), 2)
+    assert leaf_counts(rows, FlatTrees.unsplit(1, 0)).tolist() == [[[1, 0]]]
 
 
 # --- noise ----------------------------------------------------------------------------------------------
@@ -240,8 +241,8 @@ def blocks_stay_within_their_bound() -> None:
 
 def rows_are_gone_when_the_curator_is() -> None:
     with curator_of(RECORDS) as curator:
-        assert isinstance(curator._rows, MemoryBackend)
-    assert not [name for name, value in vars(curator).items() if isinstance(value, MemoryBackend)]
+        assert isinstance(curator._rows, MemoryRows)
+    assert not [name for name, value in vars(curator).items() if isinstance(value, MemoryRows)]
     assert isinstance(curator._pay, Payments)
     with pytest.raises(PrivacyError):
         curator._pay.for_noise("all", Fraction(1, 9), "late", 1, 1, 1)

@@ -15,6 +15,7 @@ import pytest
 
 from dpforest.curator import Utility
 from tests.backends import test_limits as limits
+from tests.curator import test_assignment as assignment
 from tests.curator import test_largest_tables as largest
 from tests.curator.test_prices import assert_group_privacy, assert_priced
 from tests.mechanisms.test_likelihood_ratio import (
@@ -30,7 +31,9 @@ QUERIES, SUMS, PAYMENT = (
     "dpforest.curator.sums",
     "dpforest.curator.payment",
 )
-UTILITIES, BACKEND = "dpforest.curator.utilities", "dpforest.backends.memory:MemoryBackend"
+UTILITIES, BACKEND = "dpforest.curator.utilities", "dpforest.backends.memory:MemoryRows"
+RESIDUAL, GRID = "dpforest.backends.residuals:Residual", "dpforest.backends.rows:Grid"
+TREES = "dpforest.curator.assignment:KeyedTrees"
 WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanisms.splits"
 ZCDP = Fraction(1, 10**6)
 
@@ -67,7 +70,7 @@ MUTANTS = {
         priced("lookup_sums", ZCDP),
     ),
     "copies of trees forgotten": Mutant(
-        slip(f"{QUERIES}._copies", ("else trees.n_trees", "else 1")), priced("leaf_histograms")
+        slip(f"{QUERIES}._copies", ("return trees.n_trees if", "return 1 if")), priced("leaf_histograms")
     ),
     "copies forgotten in the amount of a choice": Mutant(
         slip(f"{PAYMENT}:Payments.for_choice", ("* share / copies", "* share")), priced("medians")
@@ -168,11 +171,11 @@ MUTANTS = {
         checks.one_row_moves_both_sums_of_a_leaf_by_the_levels,
     ),
     "residual target not clipped above": Mutant(
-        slip(f"{BACKEND}.subtract", ("0, levels)", "0, None)")),
+        slip(f"{RESIDUAL}.run", ("0, self.levels)", "0, None)")),
         checks.what_is_left_of_a_target_stays_on_the_grid,
     ),
     "residual target not clipped below": Mutant(
-        slip(f"{BACKEND}.subtract", ("0, levels)", "None, levels)")),
+        slip(f"{RESIDUAL}.run", ("0, self.levels)", "None, self.levels)")),
         checks.what_is_left_of_a_target_stays_on_the_grid,
     ),
     "target level not clipped": Mutant(
@@ -196,31 +199,29 @@ MUTANTS = {
     ),
     # --- secrets and noise ------------------------------------------------------------------------------
     "rows to trees round-robin": Mutant(
-        slip(
-            f"{QUERIES}.scatter_rows",
-            (
-                "self._assignment.uniform_below(n_trees, self._rows.n_rows)",
-                "np.arange(self._rows.n_rows) % n_trees",
-            ),
-        ),
+        slip(f"{TREES}.of", ("return drawn", "return (np.arange(n) % self.n_trees).astype(np.uint16)")),
         checks.rows_share_a_tree_by_chance,
     ),
     "rows to trees in equal groups": Mutant(
         slip(
-            f"{QUERIES}.scatter_rows",
+            f"{TREES}.of",
             (
-                "self._assignment.uniform_below(n_trees, self._rows.n_rows)",
-                "np.argsort(self._assignment.uniform_below(2**60, self._rows.n_rows)) % n_trees",
+                "return drawn",
+                "return (np.argsort(tape.uniform_below(2**60, n)) % self.n_trees).astype(np.uint16)",
             ),
         ),
         checks.rows_share_a_tree_by_chance,
+    ),
+    "every block of rows with the trees of the first": Mutant(
+        slip(f"{TREES}.of", ("RandomWords.keyed(self.key, block)", "RandomWords.keyed(self.key, 0)")),
+        partial(assignment.test_trees_are_uniform_in_pairs_of_blocks_too, 3),
     ),
     "empty leaves without noise": Mutant(
         slip(
             f"{QUERIES}.leaf_histograms",
             (
-                "return noise(self._rows.leaf_counts(trees))",
-                "counts = self._rows.leaf_counts(trees); "
+                "return noise(self._leaf_counts(trees))",
+                "counts = self._leaf_counts(trees); "
                 "return np.where(counts.any(axis=2, keepdims=True), noise(counts), counts)",
             ),
         ),
@@ -237,8 +238,8 @@ MUTANTS = {
         slip(
             f"{QUERIES}.leaf_histograms",
             (
-                "return noise(self._rows.leaf_counts(trees))",
-                "counts = self._rows.leaf_counts(trees); return counts + noise(0 * counts[:, :1])",
+                "return noise(self._leaf_counts(trees))",
+                "counts = self._leaf_counts(trees); return counts + noise(0 * counts[:, :1])",
             ),
         ),
         checks.leaves_have_noise_of_their_own,
@@ -295,15 +296,15 @@ MUTANTS = {
         with_patch(limits.test_counts_of_the_largest_table, 1),
     ),
     "blocks added in 32 bits": Mutant(
-        slip(f"{BACKEND}._in_threads", ("total.astype(np.int64)", "total")),
-        with_patch(limits.test_counts_of_the_largest_table, 3),
+        slip(f"{BACKEND}.fold", ("next(tables).astype(np.int64, copy=False)", "next(tables)")),
+        with_patch(limits.test_tables_have_64_bits_however_few_the_rows, 3),
     ),
     "Gini that leaves 64 bits": Mutant(
         kernel_slip("curator", ("FEW = 2**26", "FEW = 2**41")),
         partial(largest.test_gini_of_the_largest_table_with_many_classes, 2),
     ),
     "squared errors of all levels": Mutant(
-        constant("dpforest.backends.memory:ERROR_LEVELS", 2**16),
+        constant("dpforest.backends.tables:ERROR_LEVELS", 2**16),
         largest.test_a_target_of_most_levels_keeps_the_range_of_squared_errors,
     ),
     "bounds that sums have no room for": Mutant(
@@ -315,14 +316,14 @@ MUTANTS = {
         largest.test_priorities_of_the_largest_table_are_different,
     ),
     "cells that no table has": Mutant(
-        slip(f"{BACKEND}.__init__", ("(cells.max(axis=0, initial=0) >= n_cells).any()", "False")),
+        slip(f"{GRID}.check", ("(cells.max(axis=0, initial=0) >= np.array(self.n_cells)).any()", "False")),
         partial(
             limits.test_what_a_schema_does_not_have_is_refused_whole,
             {"cells": np.array([[9, 0, 0]], np.uint8)},
         ),
     ),
     "levels that no table has": Mutant(
-        slip(f"{BACKEND}.__init__", ("target.max(initial=-1) >= n_codes", "False")),
+        slip(f"{GRID}.check", ("target.max(initial=-1) >= self.n_codes", "False")),
         partial(
             limits.test_what_a_schema_does_not_have_is_refused_whole, {"target": np.array([16384], np.int32)}
         ),

@@ -1,20 +1,21 @@
 """Compiled passes over the rows: each fills one integer table, touching every row once.
 
-All are serial and release the interpreter lock; `dpforest.backends.memory` runs them on blocks of rows in
-a thread pool and adds the tables. Rows find their node by walking the released splits from the root, so no
-pass keeps state about rows and the same functions serve chunks read from disk.
+All are serial, release the interpreter lock and take one block of rows, wherever it was; the specs in
+`dpforest.backends.tables` call them. Rows find their node by walking the released splits from the root, so no
+pass needs state about rows.
 
-Trees are the outer loop: the table of one tree stays in the cache while all rows stream by.
+Trees are the outer loop: the table of one tree stays in the cache while a block of rows streams by.
 
 Shared arguments: `tree_of_row` holds each row's tree, or is empty when every row is in every tree; `codes`
 holds each row's class (negative: no known label), or is empty when labels do not matter.
 
-Indices are not checked here. Why none leaves its table: `MemoryBackend` checks when it takes the rows that
-every cell is below the number of cells of its column and every code below the number of codes; `assign`
-checks the trees of rows; and before each pass `_check_walk` and `_groups` check the public arrays: that
-splits look at columns of the table and at sets that are as wide as the column has cells, and that the table
-to be filled is as wide as the columns that are asked about. A walk of `level` steps in a complete tree ends
-at one of its 2**level nodes. Entries do not overflow: see `limits`, and `ROWS_IN_INT32` for `cell_counts`.
+Indices are not checked here. Why none leaves its table: `Grid.check` tells of all rows, when they are taken,
+that every cell is below the number of cells of its column and every code below the number of codes;
+`Block.trees` checks the trees of rows; and a spec checks the public arrays when it is made: that splits look
+at columns of the table and at sets that are as wide as the column has cells (`check_walk`), and that the
+table to be filled is as wide as the columns that are asked about. A walk of `level` steps in a complete tree
+ends at one of its 2**level nodes. Entries do not overflow: see `limits`, and `memory.ROWS_IN_INT32` for 32
+bits.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ def _trees_of_block(tree_of_row, begin, size, visit, tree_of):
 
 
 @njit(cache=True, nogil=True)
-def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, begin, end, table):
-    """Add 1 to ``table[tree, node, code]`` for every row from `begin` to `end`."""
+def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, table):
+    """Add 1 to ``table[tree, node, code]`` for every row."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     first, last = _tree_range(tree_of_row, 0, table.shape[0])
     for visit in range(first, last):
-        for block in range(begin, end, BLOCK):
-            size = min(BLOCK, end - block)
+        for block in range(0, cells.shape[0], BLOCK):
+            size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -54,13 +55,13 @@ def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level,
 
 
 @njit(cache=True, nogil=True)
-def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, begin, end, table):
+def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, table):
     """Add (1, y) to ``table[tree, node]``, y the row's fixed-point target; unknown targets are left out."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     first, last = _tree_range(tree_of_row, 0, table.shape[0])
     for visit in range(first, last):
-        for block in range(begin, end, BLOCK):
-            size = min(BLOCK, end - block)
+        for block in range(0, cells.shape[0], BLOCK):
+            size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -71,9 +72,7 @@ def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, 
 
 
 @njit(cache=True, nogil=True)
-def cell_counts(
-    cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, begin, end, table
-):
+def cell_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, table):
     """Add 1 to ``table[node - first_node, slot, cell, code]`` for every feature asked about in a row's node.
 
     Nodes are numbered through all trees, ``tree * 2**level + node``; ``asked[node]`` lists a node's features.
@@ -84,8 +83,8 @@ def cell_counts(
         tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
     )
     for visit in range(first, last):
-        for block in range(begin, end, BLOCK):
-            size = min(BLOCK, end - block)
+        for block in range(0, cells.shape[0], BLOCK):
+            size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -98,9 +97,7 @@ def cell_counts(
 
 
 @njit(cache=True, nogil=True)
-def cell_moments(
-    cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, begin, end, table
-):
+def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, table):
     """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
     with_squares = table.shape[3] == 3
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
@@ -109,8 +106,8 @@ def cell_moments(
         tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
     )
     for visit in range(first, last):
-        for block in range(begin, end, BLOCK):
-            size = min(BLOCK, end - block)
+        for block in range(0, cells.shape[0], BLOCK):
+            size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
@@ -128,15 +125,15 @@ def cell_moments(
 
 @njit(cache=True, nogil=True)
 def number_correct(
-    cells, codes, tree_of_row, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, begin, end, correct,
+    cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
+    table_of, correct,
 ):  # fmt: skip
     """Count, for each line of `weights`, the rows whose class has the highest weighted score."""
     n_tables, n_features, _, n_classes = tables.shape
     tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     sums = np.empty((n_tables, n_classes))
-    for block in range(begin, end, BLOCK):
-        size = min(BLOCK, end - block)
+    for block in range(0, cells.shape[0], BLOCK):
+        size = min(BLOCK, cells.shape[0] - block)
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
         for i in range(size):
             code = codes[block + i]
@@ -172,11 +169,11 @@ def subtract_leaves(cells, feature, threshold, left_sets, level, leaves, left):
 
 
 @njit(cache=True, nogil=True)
-def lookup_products(cells, features, values, begin, end, table):
+def lookup_products(cells, features, values, table):
     """Add the products of what the row's cells stand for to the part of `table` above the diagonal."""
     n = features.size
     row = np.empty(n, np.int64)
-    for i in range(begin, end):
+    for i in range(cells.shape[0]):
         for a in range(n):
             row[a] = values[a, cells[i, features[a]]]
         for a in range(n):

@@ -14,7 +14,7 @@ from dpforest.structure.flat import EVERYTHING_LEFT
 
 def balanced_cuts(
     features: NDArray[np.int32],
-    counts: NDArray[np.int32],
+    counts: NDArray[np.int64],
     low: NDArray[np.int32],
     high: NDArray[np.int32],
     members: NDArray[np.uint8],

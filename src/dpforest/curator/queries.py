@@ -37,7 +37,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.backends import MAX_PER_ROW
+from dpforest.backends import (
+    MAX_PER_ROW,
+    Assignment,
+    By,
+    CellCounts,
+    CellMoments,
+    LabelSums,
+    LeafCounts,
+    LeafSums,
+    RowCount,
+    TargetCounts,
+    WholeRows,
+    fold_by_nodes,
+)
+from dpforest.curator.assignment import GivenTrees, KeyedTrees
 from dpforest.curator.cuts import balanced_cuts
 from dpforest.curator.observer import observer_of, question
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Payments
@@ -83,9 +97,11 @@ class Curator(SumQueries):
         self._observer = observer_of(words)  # nobody, unless an auditor replays a void fit
         self.schema = table.schema
         self._rows = table.open()
+        self._grid = self._rows.grid
         self._pay = Payments(plan, words.fork("noise"), on_charge, noiseless, self._observer)
-        self._assignment = words.fork("assignment")
-        self._scattered = False
+        self._key_words = words.fork("assignment")
+        self._assignment: Assignment | None = None  # every row is in every tree
+        self._residual = None
         self.coins = words.fork("public coins")
         self.subsets = Subsets.draw(self.schema, self.coins, one_against_rest)
 
@@ -115,13 +131,17 @@ class Curator(SumQueries):
     @question
     def scatter_rows(self, n_trees: int) -> None:
         """Put each row in one tree, drawn secretly and independently; nothing is released or charged."""
+        drawn = KeyedTrees.draw(n_trees, self._key_words)
+        if self._observer is None:
+            self._assignment = drawn
+        else:
+            trees = self._observer.scatter(lambda: drawn.of(0, self._n_rows()).astype(np.int64))
+            if len(trees) != self._n_rows():
+                raise RuntimeError("Every row needs one of the trees.")
+            self._assignment = GivenTrees(n_trees, trees)
 
-        def draw() -> NDArray[np.int64]:
-            return self._assignment.uniform_below(n_trees, self._rows.n_rows)
-
-        drawn = draw() if self._observer is None else self._observer.scatter(draw)
-        self._rows.assign(drawn, n_trees)
-        self._scattered = True
+    def _n_rows(self) -> int:
+        return int(self._rows.fold(RowCount(self._grid))[0])
 
     # --- totals ----------------------------------------------------------------------------------------
 
@@ -129,14 +149,14 @@ class Curator(SumQueries):
     def row_count(self, pool: str, share: Fraction = WHOLE) -> int:
         """Release a noisy number of rows; one row changes it by 1."""
         noise = self._pay.for_noise(pool, share, "number of rows", copies=1, l1=1, l2_squared=1)
-        return int(noise(np.array([self._rows.n_rows], np.int64))[0])
+        return int(noise(self._rows.fold(RowCount(self._grid)))[0])
 
     @question
     def class_counts(self, pool: str, share: Fraction = WHOLE) -> NDArray[np.int64]:
         """Release noisy class counts; one row changes one of them by 1, a changed label two."""
         moved = 2 if self._is_label_privacy else 1
         noise = self._pay.for_noise(pool, share, "rows of each class", copies=1, l1=moved, l2_squared=moved)
-        return noise(self._rows.class_counts())
+        return noise(self._rows.fold(TargetCounts(self._grid)))
 
     # --- splits ----------------------------------------------------------------------------------------
 
@@ -163,7 +183,8 @@ class Curator(SumQueries):
         purpose = f"private medians, level {level}"
         copies = self._copies(trees)
         choose = self._pay.for_choice(pool, share, purpose, copies, quantile_range(), EXPONENTIAL)
-        return self._balanced(trees, level, features, choose, "unlabelled" if unlabelled_only else "nothing")
+        by = By.UNLABELLED if unlabelled_only else By.NOTHING
+        return self._balanced(trees, level, features, choose, by)
 
     @question
     def splits(
@@ -195,14 +216,13 @@ class Curator(SumQueries):
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
         chosen = np.empty(features.shape[0] * features.shape[1], np.int64)
         unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(self.schema)
-        tables: Iterator[tuple[slice, NDArray[Any]]]
-        if utility is Utility.SQUARED_ERROR:
-            tables = self._rows.cell_moments(trees, level, features, self._most_cells)
-        elif utility is Utility.CENTRED_TARGET:
-            tables = self._rows.cell_sums(trees, level, features, self._most_cells)
+        about = self._walk(trees, level) | {"asked": features, "width": self._most_cells}
+        tables: CellCounts | CellMoments
+        if utility in (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET):
+            tables = CellMoments(**about, squares=utility is Utility.SQUARED_ERROR)
         else:
-            tables = self._rows.cell_counts(trees, level, features, self._most_cells, by="target")
-        for nodes, table in _in_chunks(tables):
+            tables = CellCounts(**about, by=By.TARGET)
+        for nodes, table in self._in_chunks(tables):
             scores = candidates.scores(utility, unit, nodes, table, centres)
             chosen[nodes] = choose(scores, candidates.base_measure(nodes))
         feature, threshold = candidates.split(chosen)
@@ -226,11 +246,12 @@ class Curator(SumQueries):
         purpose = f"features by their median cut, level {level}"
         copies = self._copies(trees)
         choose = self._pay.for_choice(pool, share, purpose, copies, score_range, PERMUTE_AND_FLIP)
-        by = "target" if is_class else "coarse target"
+        by = By.TARGET if is_class else By.COARSE_TARGET
         flat = features.reshape(-1, features.shape[2])
         chosen = np.empty(len(flat), np.int32)
-        tables = self._rows.cell_counts(trees, level, features, self._most_cells, by)
-        for nodes, table in _in_chunks(tables):
+        walk = self._walk(trees, level)
+        tables = CellCounts(**walk, asked=features, width=self._most_cells, by=by)
+        for nodes, table in self._in_chunks(tables):
             slot = choose(median_scores(table, is_class))
             chosen[nodes] = flat[nodes][np.arange(len(slot)), slot]
         return chosen.reshape(features.shape[:2])
@@ -244,12 +265,12 @@ class Curator(SumQueries):
         """Release noisy class counts of every leaf, empty ones too; one row changes one count by 1."""
         if self._is_label_privacy and len(self.schema.classes.labels) == 2:
             noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), 1, 1)
-            counts = self._rows.leaf_counts(trees)
+            counts = self._leaf_counts(trees)
             second = noise(counts[..., 1:])
             return np.concatenate([counts.sum(axis=-1, keepdims=True) - second, second], axis=-1)
         l1 = 2 if self._is_label_privacy else 1
         noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1, l2_squared=l1)
-        return noise(self._rows.leaf_counts(trees))
+        return noise(self._leaf_counts(trees))
 
     @question
     def leaf_soft_histograms(
@@ -262,7 +283,7 @@ class Curator(SumQueries):
         """
         levels = self.schema.range.levels
         noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), levels, l2_squared=levels**2)
-        counts, sums = np.moveaxis(self._rows.leaf_sums(trees), -1, 0)
+        counts, sums = np.moveaxis(self._rows.fold(LeafSums(**self._walk(trees, trees.depth))), -1, 0)
         return noise(np.stack([sums, levels * counts - sums], axis=-1))
 
     @question
@@ -273,7 +294,7 @@ class Curator(SumQueries):
         choose = self._pay.for_choice(
             pool, share, "leaf labels", self._copies(trees), score_range=1, mechanism=mechanism
         )
-        counts = self._rows.leaf_counts(trees)
+        counts = self._leaf_counts(trees)
         return choose(counts.reshape(-1, counts.shape[-1])).reshape(counts.shape[:-1])
 
     @question
@@ -284,7 +305,7 @@ class Curator(SumQueries):
         """
         purpose = "rows of the majority in their leaves"
         noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1=1, l2_squared=1)
-        return noise(self._rows.leaf_counts(trees).max(axis=2).sum(axis=1))
+        return noise(self._leaf_counts(trees).max(axis=2).sum(axis=1))
 
     @question
     def label_sums(
@@ -300,7 +321,9 @@ class Curator(SumQueries):
         -------
         sums : ndarray of shape (n_terms, n_classes)
         """
-        self._demand_label_privacy()
+        is_labelled = self._public_rows().is_labelled()
+        if len(weights) != np.count_nonzero(is_labelled):
+            raise ValueError("weights must have one row for every labelled row.")
         wide = np.abs(weights.astype(np.int64))
         if wide.max(initial=0) > MAX_PER_ROW:
             raise ValueError("A weight is beyond what sums of 2**40 rows have room for.")
@@ -308,7 +331,9 @@ class Curator(SumQueries):
         two = len(self.schema.classes.labels) == 2
         moved = 1 if two else 2
         noise = self._pay.for_noise(pool, share, purpose, 1, moved * l1, moved * l2_squared)
-        sums = self._rows.label_sums(weights)
+        by_row = np.zeros((len(is_labelled), weights.shape[1]), np.int32)
+        by_row[is_labelled] = weights
+        sums = self._rows.fold(LabelSums(self._grid, by_row))
         if not two:
             return noise(sums)
         second = noise(sums[:, 1:])
@@ -319,13 +344,13 @@ class Curator(SumQueries):
     @question
     def public_medians(self, trees: FlatTrees, level: int, features: NDArray[np.int32]) -> NDArray[np.int32]:
         """Cut at the exact medians of public features; ties are broken with public coins."""
-        return self._balanced(trees, level, features, self._pay.free_choice(self.coins), "nothing")
+        return self._balanced(trees, level, features, self._pay.free_choice(self.coins), By.NOTHING)
 
     @question
     def public_cells(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return the cells of all rows and which rows carry a label: public when only labels are private."""
-        self._demand_label_privacy()
-        cells, is_labelled = self._rows.cells(), self._rows.is_labelled()
+        rows = self._public_rows()
+        cells, is_labelled = rows.cells(), rows.is_labelled()
         if self._observer is not None:
             self._observer.unpaid(cells, is_labelled)
         return cells, is_labelled
@@ -334,9 +359,13 @@ class Curator(SumQueries):
     def _is_label_privacy(self) -> bool:
         return self.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE
 
-    def _demand_label_privacy(self) -> None:
+    def _public_rows(self) -> WholeRows:
+        """Return the rows for what is public of them: cells, and which of them have a label."""
         if not self._is_label_privacy:
             raise PrivacyError("Features are private here; they are public only under label privacy.")
+        if not isinstance(self._rows, WholeRows):
+            raise TypeError("This needs all rows at once, not only tables of them: give a table in memory.")
+        return self._rows
 
     # --- shared steps ----------------------------------------------------------------------------------
 
@@ -346,29 +375,41 @@ class Curator(SumQueries):
 
     def _copies(self, trees: FlatTrees) -> int:
         """How many trees one row is in."""
-        return 1 if self._scattered else trees.n_trees
+        return trees.n_trees if self._assignment is None else 1
+
+    def _walk(self, trees: FlatTrees, level: int) -> dict[str, Any]:
+        """Return what all tables of rows that walk through trees need."""
+        return {
+            "grid": self._grid,
+            "trees": trees,
+            "level": level,
+            "assignment": self._assignment,
+            "residual": self._residual,
+        }
+
+    def _leaf_counts(self, trees: FlatTrees) -> NDArray[np.int64]:
+        return self._rows.fold(LeafCounts(**self._walk(trees, trees.depth)))
 
     def _balanced(
-        self, trees: FlatTrees, level: int, features: NDArray[np.int32], choose: Choice, by: str
+        self, trees: FlatTrees, level: int, features: NDArray[np.int32], choose: Choice, by: By
     ) -> NDArray[np.int32]:
         """Count the rows of every node by the cells of its feature and cut them in halves."""
         asked = features[..., None]
         low, high, members = trees.boxes(level, asked, self.schema.n_cells)
         low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
         cut = np.empty(features.size, np.int64)
-        tables = self._rows.cell_counts(trees, level, asked, self._most_cells, by)
-        for nodes, counts in _in_chunks(tables):
+        tables = CellCounts(**self._walk(trees, level), asked=asked, width=self._most_cells, by=by)
+        for nodes, counts in self._in_chunks(tables):
             cut[nodes] = balanced_cuts(
                 features.ravel()[nodes], counts.reshape(len(counts), -1), low[nodes], high[nodes],
                 members[nodes], self.subsets, self.schema, choose,
             )  # fmt: skip
         return cut.astype(np.int32).reshape(features.shape)
 
-
-def _in_chunks(tables: Iterator[tuple[slice, NDArray[Any]]]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Cut tables into tables of fewer nodes: choosing takes several times their memory."""
-    for group, table in tables:
-        size = max(1, CHUNK_ENTRIES // int(np.prod(table.shape[1:])))
-        for start in range(0, len(table), size):
-            nodes = slice(group.start + start, min(group.start + start + size, group.stop))
-            yield nodes, table[start : start + size]
+    def _in_chunks(self, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """Fold a table and cut it into tables of few nodes: choosing takes several times their memory."""
+        for group, counts in fold_by_nodes(self._rows, table):
+            size = max(1, CHUNK_ENTRIES // int(np.prod(counts.shape[1:])))
+            for start in range(0, len(counts), size):
+                nodes = slice(group.start + start, min(group.start + start + size, group.stop))
+                yield nodes, counts[start : start + size]

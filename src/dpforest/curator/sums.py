@@ -15,7 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.backends import MAX_PER_ROW, MemoryBackend
+from dpforest.backends import (
+    MAX_PER_ROW,
+    By,
+    CellCounts,
+    Grid,
+    NumberCorrect,
+    Products,
+    Residual,
+    Rows,
+    TargetCounts,
+    fold_by_nodes,
+)
 from dpforest.curator.observer import Observer, question
 from dpforest.curator.payment import EXPONENTIAL, Payments
 from dpforest.mechanisms import quantile_range, quantile_utilities
@@ -42,9 +53,11 @@ class SumQueries:
     """The part of the curator that answers about sums."""
 
     schema: Schema
-    _rows: MemoryBackend
+    _rows: Rows
+    _grid: Grid
     _pay: Payments
     _observer: Observer | None
+    _residual: Residual | None  # what was subtracted from targets
 
     def _demand_row_privacy(self) -> None:
         """Refuse label privacy: a changed label moves two classes, and these queries pay for one."""
@@ -68,9 +81,10 @@ class SumQueries:
         noise, variance = self._pay.for_sums(pool, share, purpose, widths, bound)
         asked = np.arange(self.schema.n_features, dtype=np.int32)[None, None]
         nothing = FlatTrees.unsplit(1, 0)
-        by = "target" if by_class else "nothing"
-        tables = self._rows.cell_counts(nothing, 0, asked, int(self.schema.n_cells.max()), by)
-        counts = np.concatenate([table for _, table in tables])[0].astype(np.int64)
+        by = By.TARGET if by_class else By.NOTHING
+        width = int(self.schema.n_cells.max())
+        table = CellCounts(self._grid, nothing, 0, None, self._residual, asked=asked, width=width, by=by)
+        counts = np.concatenate([part for _, part in fold_by_nodes(self._rows, table)])[0]
         sums = [block.values.T @ counts[block.feature, : len(block.values)] for block in blocks]
         return Sums(noise(np.concatenate(sums).T), variance)
 
@@ -89,9 +103,8 @@ class SumQueries:
         _check_bound(blocks, bound, bound**2)
         upper = np.triu_indices(len(blocks))
         noise, variance = self._pay.for_sums(pool, share, purpose, [1] * len(upper[0]), bound**2)
-        exact = self._rows.lookup_products(
-            np.array([block.feature for block in blocks]), [block.values[:, 0] for block in blocks]
-        )
+        features = np.array([block.feature for block in blocks])
+        exact = self._rows.fold(Products(self._grid, features, [block.values[:, 0] for block in blocks]))
         sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
         sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
         return Sums(_mirror(sums), _mirror(spread))
@@ -108,7 +121,7 @@ class SumQueries:
         self._demand_row_privacy()
         score_range = quantile_range(numerator, denominator)
         choose = self._pay.for_choice(pool, share, purpose, 1, score_range, EXPONENTIAL)
-        counts = self._rows.class_counts()[None]
+        counts = self._rows.fold(TargetCounts(self._grid, self._residual))[None]
         last = counts.shape[1] - 1
         return int(choose(*quantile_utilities(counts, [0], [last], numerator, denominator))[0])
 
@@ -128,7 +141,8 @@ class SumQueries:
         subtracted before. A row's new target follows from the row and released values alone, so nothing is
         released and neighbours stay neighbours.
         """
-        self._rows.subtract(self.schema.range.levels, low, high, constant, tree, leaves)
+        before = self._residual or Residual(self._grid, self.schema.range.levels)
+        self._residual = before.then(low, high, constant, tree, leaves)
 
     @question
     def best_mixture(
@@ -166,7 +180,18 @@ class SumQueries:
         """
         self._demand_row_privacy()
         choose = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
-        correct = self._rows.number_correct(trees, prior, leaf_scores, tables, weights, table_of)
+        correct = self._rows.fold(
+            NumberCorrect(
+                self._grid,
+                trees,
+                trees.depth,
+                prior=prior,
+                leaf_scores=leaf_scores,
+                tables=tables,
+                weights=weights,
+                table_of=table_of,
+            )
+        )
         return int(choose(correct[None])[0])
 
 

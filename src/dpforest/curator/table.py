@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import numpy as np
-
-from dpforest.backends import MemoryBackend
+from dpforest.backends import Grid, MemoryRows, Rows, WholeRows
 from dpforest.schema import Schema
 from dpforest.schema.door import read_blocks
 
@@ -35,16 +33,16 @@ class PrivateTable:
 
     def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1) -> None:
         self.schema = schema
-        cells = [np.empty((0, schema.n_columns), dtype=schema.cell_type)]
-        target = [np.empty(0, dtype=np.int32)]
-        for block, codes in read_blocks(X, y, schema, n_threads=n_threads):
-            cells.append(block)
-            target.append(codes)
-        self.__rows = MemoryBackend(
-            np.concatenate(cells), np.concatenate(target), schema.n_cells, schema.n_codes, n_threads
-        )
+        grid = Grid.of(schema.n_cells, schema.n_codes)
+        blocks = read_blocks(X, y, schema, n_threads=n_threads)
+        self.__rows: Rows = MemoryRows.of_blocks(blocks, grid, n_threads)
 
-    def open(self) -> MemoryBackend:
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether rows can be had as a whole, and not only as tables that add up over them."""
+        return isinstance(self.__rows, WholeRows)
+
+    def open(self) -> Rows:
         """Hand the rows to the curator, once."""
         rows = self.__rows
         del self.__rows

@@ -183,11 +183,20 @@ class PrivateForest(Charging, Releasing):
         schema = self._columns(schema, words)
         table = PrivateTable(X, y, schema, effective_n_jobs(self.n_jobs))
         del X, y
+        self._check_rows(table)
         with self._spend(payer, plan) as charge, self._open(table, plan, words) as curator:
             charge.follow(curator.ledger)
             trained = self._train(curator)
         charge.check_process()
         return PrivateRelease(schema, settings, guarantee, columns, trained, curator.ledger)
+
+    def _check_rows(self, table: PrivateTable) -> None:
+        """Refuse rows that can only be added up where the training looks at public features of all rows."""
+        if self._relation() is NeighboringRelation.LABEL_CHANGE and not table.has_all_rows:
+            raise TypeError(
+                f"{type(self).__name__} looks at all rows at once where their features are public, and these "
+                "rows can only be added up: give a table in memory. Nothing was charged."
+            )
 
     def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
         show = self._show_progress if self.verbose else None

@@ -58,6 +58,24 @@ class RandomWords:
         """
         return cls(_SeededBytes(_derive(b"seed", b"", str(operator.index(seed)))))
 
+    @classmethod
+    def keyed(cls, key: bytes, number: int) -> RandomWords:
+        """Words that can be read again: SHAKE-256 of a key and a number, in counter mode.
+
+        They look uniform and independent, also between numbers, to whoever does not know the key, so the key
+        must be uniform, secret and used for one thing only.
+
+        Parameters
+        ----------
+        key : bytes
+            32 bytes.
+        number : int
+            Which of the tapes of this key.
+        """
+        if len(key) != 32:
+            raise ValueError(f"A key has 32 bytes, got {len(key)}.")
+        return cls(_SeededBytes(_derive(b"keys", key, str(operator.index(number)))))
+
     @property
     def is_seeded(self) -> bool:
         """Whether a seed makes the words repeatable, so that nothing made with them is private."""
