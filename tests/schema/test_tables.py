@@ -127,12 +127,18 @@ def test_times_are_seconds_whatever_their_unit(unit):
     )
 
 
-def test_masked_cells_are_missing():
-    table = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
-    assert Schema.from_bounds((0, 8), n_features=2, bins=8).encode_features(table).tolist() == [
-        [1, 8],
-        [3, 4],
-    ]
+@pytest.mark.parametrize("dtype", ["i8", "f4", "U1", object, "m8[s]"])
+def test_masked_cells_are_missing(dtype):
+    table = np.ma.array(np.array([[1, 2], [3, 4]]).astype(dtype), mask=[[False, True], [False, False]])
+    schema = Schema.from_bounds((0, 8), n_features=2, bins=8)
+    for rows in (table, list(table), [list(row) for row in table]):
+        assert schema.encode_features(rows).tolist() == [[1, 8], [3, 4]]
+
+
+def test_rows_may_be_anything_with_one_dimension():
+    schema = Schema.from_bounds((0, 8), n_features=2, bins=8)
+    for row in ([1, 2], (1, 2), np.array([1, 2]), pd.Series([1, 2]), range(1, 3)):
+        assert schema.encode_features([row]).tolist() == [[1, 2]]
 
 
 def test_numbers_are_compared_as_doubles_whatever_carries_them():

@@ -46,6 +46,8 @@ def test_codes_do_not_depend_on_the_type_of_the_column():
         np.array([False, True]),
         np.array(["0", "1"]),
         np.array([[0], [1]]),
+        [[0], [1]],
+        [np.array([0]), np.array([1])],
     ):
         codes = classes.encode(y)
         assert codes.tolist() == [0, 1]

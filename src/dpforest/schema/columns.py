@@ -182,9 +182,8 @@ def _fields(row: Any, width: int) -> Sequence[Any]:
         return row  # type: ignore[no-any-return]
     fields: Any = ()
     with suppress(Exception):  # whatever a strange row raises, it is a record that cannot be read
-        if isinstance(row, np.ndarray) and row.ndim == 1:
-            fields = items(len(row), row.__getitem__)
-        elif isinstance(row, Sequence) and not isinstance(row, str | bytes):
+        is_sequence = isinstance(row, Sequence) and not isinstance(row, str | bytes)
+        if is_sequence or getattr(row, "ndim", 0) == 1:  # arrays and series
             fields = list(row)
     return fields if len(fields) == width else (UNREADABLE,) * width
 

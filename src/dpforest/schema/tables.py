@@ -95,8 +95,7 @@ def read_table(X: Any, names: Sequence[str], owner: str = "the schema", *, check
 def read_vector(y: Any) -> Column:
     """Read a target: a series, a 1-D array or sequence, or a table with a single column."""
     if is_rows(y):
-        # A column vector written as lists: each row is its only value.
-        return ListColumn([v[0] if type(v) in (list, tuple) and len(v) == 1 else v for v in y])
+        return ListColumn([_only_value(row) for row in y])
     series = series_of(y)
     if series is not None:
         return series
@@ -113,6 +112,12 @@ def read_vector(y: Any) -> Column:
     if isinstance(array, np.ma.MaskedArray):
         return ArrayColumn(array.data, np.ma.getmaskarray(array))
     return ArrayColumn(array)
+
+
+def _only_value(row: Any) -> Any:
+    """In a column vector written as rows, each row is its only value."""
+    is_row = type(row) in (list, tuple) or (type(row) is np.ndarray and row.ndim == 1)
+    return row[0] if is_row and len(row) == 1 else row
 
 
 def is_rows(X: Any) -> bool:

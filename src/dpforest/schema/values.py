@@ -86,6 +86,8 @@ def _read(value: object) -> Reading:
         return MISSING if Decimal.is_nan(value) else _number(Decimal.__float__(value))
     if isinstance(value, np.floating | np.integer):
         return _number(float(value))
+    if value is np.ma.masked:
+        return MISSING
     if value is UNREADABLE or hasattr(type(value), "__iter__") or hasattr(type(value), "__len__"):
         return OTHER
     return _read_stranger(value)
