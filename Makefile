@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: quickstart test test-oldest wheel lint audit bench clean
+.PHONY: quickstart test test-oldest wheel lint audit bench lock sbom clean
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -39,6 +39,12 @@ audit: .venv/.installed  ## measure what every estimator leaks; under 20 minutes
 
 bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, door, audit_power, audit_diffprivlib
 	$(BIN)/python -m benchmarks.$(or $(TARGET),speed)
+
+lock: .venv/.installed  ## pin every package of the development environment, with hashes
+	$(BIN)/uv pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --custom-compile-command "make lock" --output-file requirements-dev.lock pyproject.toml
+
+sbom: .venv/.installed  ## bill of materials of what is installed (CycloneDX)
+	$(BIN)/python -m benchmarks.sbom > sbom.json
 
 clean:
 	rm -rf .venv .venv-oldest .venv-wheel dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,8 @@ Estimators are here; what is public about a table is declared with `dpforest.sch
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dpforest._compiled_code import provide_cache
+
 if TYPE_CHECKING:
     from dpforest.forests import (
         DiPriMeForestClassifier,
@@ -40,6 +42,8 @@ __all__ = [
     "__version__",
     "load",
 ]
+
+provide_cache()
 
 
 def __getattr__(name: str) -> Any:

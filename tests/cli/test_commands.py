@@ -182,7 +182,7 @@ def test_a_charged_model_is_not_lost_when_the_disk_is_full(cli, visits, monkeypa
         return replace(self, target)
 
     monkeypatch.setattr(Path, "replace", full)
-    saved = json.loads(cli(FIT + " --json --quiet").stdout)["model"]
+    saved = json.loads(cli(FIT + " --json --quiet", code=7).stdout)["model"]
     assert dpforest.load(saved).guarantee_.status == "proven"
     assert charges(visits) == 1
 

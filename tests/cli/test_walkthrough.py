@@ -1,9 +1,10 @@
-"""The README's ten commands, each run exactly as it is written there, by the shell, as a new user would."""
+"""The README's twelve commands, each run exactly as it is written there, by the shell, as a user would."""
 
 import csv
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,28 +20,32 @@ SECTION = (ROOT / "README.md").read_text().split("## From a CSV to a published m
 COMMANDS = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)[0].splitlines()
 
 
-@pytest.fixture(scope="module")
-def shell(tmp_path_factory):
+@pytest.fixture
+def shell(tmp_path):
     """Run a line in an empty folder that has the examples, with the installed command on the path."""
-    folder = tmp_path_factory.mktemp("walk")
-    (folder / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     programs = Path(sys.executable).parent
     assert (programs / "dpforest").exists(), "install the package again: pip install --editable ."
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
 
     def run(line):
         return subprocess.run(
-            ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False
+            ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
 
-    return run, folder
+    return run, tmp_path
 
 
-def test_the_ten_commands_of_the_readme(shell, monkeypatch):
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_the_twelve_commands_of_the_readme(shell, monkeypatch, request, database):
     run, folder = shell
-    assert sum(line.startswith("dpforest ") for line in COMMANDS) == 10
+    assert sum(line.startswith("dpforest ") for line in COMMANDS) == 12
+    budget, commands = "budget.db", COMMANDS
+    if database == "postgresql":  # as the text below the commands says: an address in place of the file
+        budget = request.getfixturevalue("postgres_address")
+        commands = [line.replace("budget.db", f"'{budget}'") for line in COMMANDS]
     answers = {}
-    for line in COMMANDS:
+    for line in commands:
         done = run(line)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr
@@ -50,15 +55,16 @@ def test_the_ten_commands_of_the_readme(shell, monkeypatch):
     assert "epsilon = 1, delta = 0 for adding or removing one row" in answers["fit visits.csv"]
     assert "is intact" in answers["budget verify"]
     assert "PrivateForestClassifier" in answers["budget history"]
+    assert "by the holder of owner.pub" in " ".join(answers["verify model.json"].split())
     predictions = list(csv.DictReader((folder / "predictions.csv").read_text().splitlines()))
     assert len(predictions) == 2000
     assert {row["prediction"] for row in predictions} == {"home", "died"}
-    assert dpforest.load(folder / "model.json").guarantee_.status == "proven"
+    assert dpforest.load(folder / "model.json", key=folder / "owner.pub").guarantee_.status == "proven"
 
     # what the text below the commands says; in this process, which has compiled everything by now
     monkeypatch.chdir(folder)
-    fit = next(line.split()[1:] for line in COMMANDS if line.startswith("dpforest fit"))
+    fit = next(shlex.split(line)[1:] for line in commands if line.startswith("dpforest fit"))
     codes = [CliRunner().invoke(main, [*fit, "--overwrite", "--quiet"]).exit_code for _ in range(3)]
     assert codes == [0, 0, 3]
-    left = json.loads(CliRunner().invoke(main, ["budget", "show", "budget.db", "--json"]).stdout)
+    left = json.loads(CliRunner().invoke(main, ["budget", "show", budget, "--json"]).stdout)
     assert left["datasets"][0]["remaining"] == {"epsilon": 0.0, "delta": 0.0}

@@ -128,12 +128,12 @@ def test_damage_is_found_by_the_checksum(envelope, tmp_path):
         dpforest.load(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, 1.0, "1", None, True])
+@pytest.mark.parametrize("version", [0, 1, 3, 2.0, "2", None, True])
 def test_unknown_versions_are_refused(version, envelope, tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps({**envelope, "version": version}))
     with pytest.raises(
-        ModelFileError, match="reads version 1" if version != 1.0 else "not exact|reads version"
+        ModelFileError, match="reads version 2" if version != 2.0 else "not exact|reads version"
     ):
         dpforest.load(path)
 
@@ -157,8 +157,8 @@ class Trap:
         b"PK\x03\x04",
         b'{"format": "dpforest model", "format": "dpforest model"}',
         b'{"format": "dpforest model", "version": NaN}',
-        b'{"format": "dpforest model", "version": 1, "sha256": "", "body": []}',
-        b'{"format": "dpforest model", "version": 1' + b"0" * 5000 + b"}",
+        b'{"format": "dpforest model", "version": 2, "sha256": "", "signature": null, "body": []}',
+        b'{"format": "dpforest model", "version": 2' + b"0" * 5000 + b"}",
         b"[" + b"[]," * 3_000_000,
     ],
     ids=range(14),

@@ -139,7 +139,7 @@ def test_history_is_exact():
 def test_no_public_way_to_get_budget_back():
     public = {name for name in dir(BudgetAccountant) if not name.startswith("_")}
     asking = {"epsilon", "delta", "dataset", "check", "total", "remaining", "history", "verify", "current"}
-    asking |= {"find", "find_charge"}
+    asking |= {"find", "find_charge", "neighbours"}
     assert public == asking | {"create", "open", "charging", "reserve", "spend"}
     assert {name for name in dir(Charge) if not name.startswith("_")} == {
         "check_process",

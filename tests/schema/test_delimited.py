@@ -98,3 +98,58 @@ def test_a_file_without_its_columns_is_refused(tmp_path, names):
 def test_a_delimiter_is_one_character(tmp_path, delimiter):
     with pytest.raises(ValueError, match="one character"):
         read(tmp_path, b"code,x\n", delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"encoding": "cp1252"}, 'station,crp\n"Säle",2.5\nB,3\n'.encode("cp1252")),
+        ({"encoding": "latin-1", "delimiter": ";"}, "station;crp\nSäle;2.5\nB;3\n".encode("latin-1")),
+        ({"decimal": ",", "delimiter": ";", "numbers": ["crp"]}, "station;crp\nSäle;2,5\nB;3\n".encode()),
+        ({"quote": "'"}, "station,crp\n'Säle','2.5'\nB,3\n".encode()),
+    ],
+)
+def test_files_as_they_are(tmp_path, options, text):
+    """Other encodings, decimal signs and quotes: the same cells, and each line still by itself."""
+    schema = Schema({"station": Nominal(["B", "Säle"]), "crp": Numeric(0, 16, bins=32)})
+    path = tmp_path / "rows.csv"
+    encoding = options.get("encoding", "utf-8")
+    path.write_bytes(text)
+    honest = schema.encode_features(TextFile(path, **options)).tolist()
+    assert honest == [[1, 5], [0, 6]]
+    delimiter = options.get("delimiter", ",")
+    for extra in (
+        f"'{delimiter}",
+        f'"{delimiter}1',
+        "ü",
+        f"B{delimiter}1{delimiter}2",
+        "\x81",
+        f"B{delimiter}1.000,5",
+    ):
+        path.write_bytes(text + extra.encode(encoding, "replace") + b"\n")
+        assert schema.encode_features(TextFile(path, **options)).tolist()[:2] == honest
+
+
+def test_a_quote_may_be_no_quote(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('height,x\n5" 3,1\n"a,2\n')
+    schema = Schema({"height": Nominal(['5" 3', '"a']), "x": Numeric(0, 4, bins=4)})
+    assert schema.encode_features(TextFile(path, quote="")).tolist() == [[0, 1], [1, 2]]
+
+
+def test_a_decimal_comma_is_for_the_named_columns_alone(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("code;x\n1,5;1,5\n1,5;1.5\n")
+    schema = Schema({"code": Nominal(["1,5"]), "x": Numeric(0, 4, bins=4)})
+    file = TextFile(path, ";", decimal=",", numbers=["x"])
+    assert schema.encode_features(file).tolist() == [[0, 1], [0, schema.features["x"].other_cell]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"encoding": "utf-16"}, {"encoding": "shift_jis"}, {"encoding": "utf-7"}, {"encoding": "no such"},
+     {"quote": "''"}, {"quote": ","}, {"decimal": "5"}, {"decimal": ""}],
+)  # fmt: skip
+def test_what_cannot_be_read_line_by_line_is_refused(tmp_path, options):
+    with pytest.raises(ValueError, match=r"encoding|quote|decimal"):
+        TextFile(tmp_path / "rows.csv", **options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 import dpforest
+from dpforest.cli.answers import Program
 from dpforest.cli.audit_gallery import gallery
 from dpforest.cli.audit_replay import replay
 from dpforest.cli.audit_run import run
@@ -15,14 +16,16 @@ from dpforest.cli.bench import bench
 from dpforest.cli.budget import budget as budget_command
 from dpforest.cli.fit import fit as fit_command
 from dpforest.cli.inspect import inspect as inspect_command
+from dpforest.cli.keys import keys as keys_command
 from dpforest.cli.plan import plan as plan_command
 from dpforest.cli.predict import predict as predict_command
 from dpforest.cli.schema import schema as schema_command
+from dpforest.cli.verify import verify as verify_command
 
 __all__ = ["main"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(dpforest.__version__, prog_name="dpforest")
 def main() -> None:
     """Differentially private tree ensembles."""
@@ -43,4 +46,6 @@ main.add_command(budget_command)
 main.add_command(fit_command)
 main.add_command(predict_command)
 main.add_command(inspect_command)
+main.add_command(keys_command)
+main.add_command(verify_command)
 main.add_command(bench)

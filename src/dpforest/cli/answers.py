@@ -1,15 +1,16 @@
-"""How commands answer: tables for people, JSON for programs, one exit code for each kind of refusal.
+"""How commands answer: tables for people, JSON for programs, one exit code for each kind of end.
 
 Every command is an `AnsweringCommand`, which adds ``--json`` and turns errors of the library into a message
-on stderr and an exit code; it calls `answer` once with its result. Texts may come from a hostile file, so
-control characters are made visible before they reach a terminal.
+on stderr and an exit code; it calls `answer` once with its result. With ``--json``, stdout holds the answer
+and stderr nothing, or stdout nothing and stderr the refusal: remarks are part of either. Texts may come from
+a hostile file, so control characters are made visible before they reach a terminal.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,9 +19,52 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-FAILED, USAGE, BUDGET_REFUSED, SCHEMA_MISMATCH = 1, 2, 3, 4
-_JSON = "dpforest.json"
+FAILED, USAGE, BUDGET_REFUSED, SCHEMA_MISMATCH = 1, 2, 3, 4  # nothing was charged
+CHARGED_NO_MODEL, WRITTEN_BUDGET_AWAY, WRITTEN_ELSEWHERE = 5, 6, 7  # the charge stands
+_JSON, _NOTES = "dpforest.json", "dpforest.notes"
 _WIDTH_OF_FILES = 120
+
+
+class ChargedError(RuntimeError):
+    """The budget was charged, or may have been, and there is no model; asking again would pay again.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    charge : dict or None
+        Where the charge stands, if that is known.
+    """
+
+    def __init__(self, message: str, charge: dict[str, Any] | None) -> None:
+        super().__init__(message)
+        self.charge = charge
+
+
+class Program(click.Group):
+    """The whole program: with ``--json``, also what click itself refuses is told in JSON."""
+
+    def main(  # type: ignore[override]  # click overloads it
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **options: Any
+    ) -> Any:
+        """Run the command line."""
+        given = list(sys.argv[1:] if args is None else args)
+        if "--json" not in given or not standalone_mode:
+            return super().main(given, standalone_mode=standalone_mode, **options)
+        try:
+            code = super().main(given, standalone_mode=False, **options)
+        except click.ClickException as error:
+            _refuse_in_json("usage", error.format_message(), error.exit_code)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            _refuse_in_json("interrupted", "interrupted", FAILED)
+            sys.exit(FAILED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse_in_json(kind: str, message: str, code: int, **more: Any) -> None:
+    failure = {"error": kind, "message": message, "exit_code": code, **more}
+    click.echo(json.dumps(failure, indent=1), err=True)
 
 
 class AnsweringCommand(click.Command):
@@ -47,8 +91,8 @@ class AnsweringCommand(click.Command):
                 raise
             code, kind = _exit_code(error)
             if _as_json(ctx):
-                failure = {"error": kind, "message": str(error), "exit_code": code}
-                click.echo(json.dumps(failure, indent=1), err=True)
+                charge = error.charge if isinstance(error, ChargedError) else None
+                _refuse_in_json(kind, str(error), code, charge=charge, notes=_notes(ctx))
             else:
                 click.echo(f"{kind}: {clean(str(error))}", err=True)
             ctx.exit(code)
@@ -59,6 +103,8 @@ def _exit_code(error: Exception) -> tuple[int, str]:
     from dpforest.privacy import PrivacyError
     from dpforest.schema import SchemaError
 
+    if isinstance(error, ChargedError):
+        return CHARGED_NO_MODEL, "charged, no model"
     if isinstance(error, PrivacyError):
         return BUDGET_REFUSED, "budget refused"
     if isinstance(error, SchemaError):
@@ -74,6 +120,11 @@ def _as_json(context: click.Context) -> bool:
     return bool(context.meta.get(_JSON))
 
 
+def _notes(context: click.Context) -> list[str]:
+    found: list[str] = context.meta.setdefault(_NOTES, [])
+    return found
+
+
 def answer(data: Mapping[str, Any], *shown: str | Table | Text) -> None:
     """Print the result of a command: `data` as JSON, or what is `shown` to people.
 
@@ -84,28 +135,41 @@ def answer(data: Mapping[str, Any], *shown: str | Table | Text) -> None:
     *shown : str, Table or Text
         Printed one below the other.
     """
-    if _as_json(click.get_current_context()):
-        click.echo(json.dumps(data, indent=1, allow_nan=False))
+    context = click.get_current_context()
+    if _as_json(context):
+        click.echo(json.dumps({**data, "notes": _notes(context)}, indent=1, allow_nan=False))
         return
     console = _console(sys.stdout)
     for part in shown:
-        console.print(clean(part) if isinstance(part, str) else part)
+        console.print(clean(part) if isinstance(part, str) else part, soft_wrap=isinstance(part, str))
+
+
+def answers_in_json() -> bool:
+    """Whether the command that runs was asked for JSON."""
+    return _as_json(click.get_current_context())
 
 
 def note(text: str) -> None:
-    """Print a remark to stderr, where no program mistakes it for the answer."""
-    click.echo(clean(text), err=True)
+    """Print a remark to stderr, where no program mistakes it for the answer; JSON answers contain it."""
+    context = click.get_current_context()
+    if _as_json(context):
+        _notes(context).append(text)
+    else:
+        click.echo(clean(text), err=True)
 
 
 @contextmanager
-def working(text: str) -> Iterator[None]:
-    """Show that something is going on, on terminals only; lines printed meanwhile appear above."""
+def working(text: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is going on, on terminals only; lines printed meanwhile appear above.
+
+    Gives a function that changes what is shown.
+    """
     console = _console(sys.stderr)
-    if not console.is_terminal:
-        yield
+    if not console.is_terminal or answers_in_json():
+        yield lambda text: None
         return
-    with console.status(clean(text)):
-        yield
+    with console.status(clean(text)) as status:
+        yield lambda text: status.update(clean(text))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[str] = frozenset()) -> Table:

@@ -6,8 +6,10 @@ import sys
 
 import click
 
+from dpforest.cli.answers import AnsweringCommand, answer, working
 
-@click.command()
+
+@click.command(cls=AnsweringCommand)
 @click.option("--quick", is_flag=True, help="Fewer draws where losses are sampled.")
 @click.option("--words", is_flag=True, help="Explain every case in sentences instead of a table.")
 def gallery(quick: bool, words: bool) -> None:
@@ -16,20 +18,25 @@ def gallery(quick: bool, words: bool) -> None:
     The exit code is 1 if a repaired form was found to break its promise, 130 after Ctrl-C.
     """
     from dpforest import audit
-    from dpforest.cli.reports import console, table
+    from dpforest.cli.reports import table
 
-    out = console()
-    with out.status("computing losses"):
+    with working("computing losses"):
         report = audit.gallery(quick=quick)
-    if words:
-        for result in report:
-            out.print(f"{result}\n", soft_wrap=True)
-    else:
-        out.print(table("broken promises and their repairs", report.results, events=True))
     published, repaired = report.results[0::2], report.results[1::2]
     broken = sum(result.violation for result in published)
     flagged = [result.name for result in repaired if result.violation]
-    out.print(f"published forms that break their promise: {broken} of {len(published)}")
-    out.print(f"repaired forms that do: {len(flagged)} of {len(repaired)}")
+    title = "broken promises and their repairs"
+    shown = [f"{result}\n" for result in report] if words else [table(title, report.results, events=True)]
+    answer(
+        {
+            "results": report.to_dicts(),
+            "published_forms_that_break_their_promise": broken,
+            "repaired_forms_that_do": flagged,
+            "interrupted": report.interrupted,
+        },
+        *shown,
+        f"published forms that break their promise: {broken} of {len(published)}",
+        f"repaired forms that do: {len(flagged)} of {len(repaired)}",
+    )
     if flagged or report.interrupted:
         sys.exit(1 if flagged else 130)

@@ -6,14 +6,20 @@ import json
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from dpforest.cli.answers import AnsweringCommand, answer, answers_in_json
+from dpforest.cli.schema import check_new
+
+if TYPE_CHECKING:
+    from dpforest.audit import AuditResult
 
 RUNS, QUICK_RUNS = 4000, 500
 
 
-@click.command()
+@click.command(cls=AnsweringCommand)
 @click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
 @click.option(
     "--runs", type=click.IntRange(min=100), default=None, help=f"Fits per subject.  [default: {RUNS}]"
@@ -47,11 +53,20 @@ def run(
 
     chosen = _chosen(every_estimator(), subjects)
     if show_list:
-        click.echo("\n".join(chosen))
+        answer({"subjects": list(chosen)}, "\n".join(chosen))
         return
-    screen = console()
+    check_new(out, overwrite=True)
+    screen = None if answers_in_json() else console()
     per_subject = runs or (QUICK_RUNS if quick else RUNS)
-    screen.print(f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done.")
+    if screen:
+        screen.print(
+            f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done."
+        )
+
+    def show(result: AuditResult) -> None:
+        if screen:
+            screen.print(line(result), soft_wrap=True)
+
     try:
         report = audit_every(
             chosen,
@@ -59,16 +74,24 @@ def run(
             confidence=1 - alpha,
             n_jobs=jobs,
             random_state=seed,
-            on_result=lambda result: screen.print(line(result), soft_wrap=True),
+            on_result=show,
         )
     except ValueError as error:  # no domain, no claim, too few runs
         raise click.UsageError(str(error)) from error
     if out is not None:
-        out.write_text(json.dumps(report.to_dicts(), indent=2) + "\n")
-    for result in report.violations:
-        screen.print(f"\n{result}", soft_wrap=True)
+        from dpforest.modelfile.files import write_file
+
+        write_file(out, json.dumps(report.to_dicts(), indent=2).encode() + b"\n")
     stopped = ", interrupted" if report.interrupted else ""
-    screen.print(f"violations found: {len(report.violations)} of {len(report)}{stopped}")
+    answer(
+        {
+            "results": report.to_dicts(),
+            "violations": [result.name for result in report.violations],
+            "interrupted": report.interrupted,
+        },
+        *(f"\n{result}" for result in report.violations),
+        f"violations found: {len(report.violations)} of {len(report)}{stopped}",
+    )
     if report.violations or report.interrupted:
         sys.exit(1 if report.violations else 130)
 

@@ -77,7 +77,7 @@ def run(
     """Run tables, or go on where an earlier run stopped.
 
     Results are appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is
-    1 if a fit failed, 130 after Ctrl-C.
+    1 if a fit failed or a dataset is missing, 130 after Ctrl-C.
     """
     _import(plugins)
     from dpforest.benchmarks import find_experiment
@@ -107,7 +107,7 @@ def run(
     answer(data, *shown)
     if any(done.interrupted for done in summaries.values()):
         sys.exit(130)
-    if any(done.failed for done in summaries.values()):
+    if any(done.failed or done.missing for done in summaries.values()):
         sys.exit(1)
 
 

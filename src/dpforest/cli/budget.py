@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpforest.cli.answers import AnsweringCommand, answer, heading, note, table
+from dpforest.cli.answers import AnsweringCommand, answer, heading, note, table, working
 from dpforest.cli.schema import FILE, load_schema
 
 if TYPE_CHECKING:
@@ -120,7 +120,9 @@ def verify(address: str, checkpoints: tuple[str, ...]) -> None:
         if not equals:
             raise click.UsageError(f"--checkpoint {text}: write DATASET=CHECKPOINT.")
         noted[dataset] = checkpoint
-    ends = {name: str(end) for name, end in verify_budgets(address, noted).items()}
+    with working(f"Checking {address}") as say:
+        found = verify_budgets(address, noted, lambda name, count: say(f"{name}: {count:,} entries checked"))
+    ends = {name: str(end) for name, end in found.items()}
     answer(
         {"intact": True, "checkpoints": ends},
         f"{address} is intact. Note these checkpoints down elsewhere, for a later --checkpoint:",
@@ -132,16 +134,89 @@ def verify(address: str, checkpoints: tuple[str, ...]) -> None:
 @_ADDRESS
 @_DATASET
 def history(address: str, dataset: str | None) -> None:
-    """List every charge: who, when, what for, how much."""
+    """List every charge: who, when, what for, how much. The whole record is checked on the way."""
     spends = {one.dataset.name: one.history() for one in _accountants(address, dataset)}
     shown: list[Any] = []
     for name, charges in spends.items():
         rows = [
-            [str(one.number), one.when[:19], one.who, one.label, one.state, _cost(one)] for one in charges
+            [
+                str(one.number),
+                one.when[:19],
+                f"{one.analyst} ({one.who})" if one.analyst else one.who,
+                one.name or "",
+                one.label,
+                one.purpose,
+                one.state,
+                _cost(one),
+            ]
+            for one in charges
         ]
-        shown += [heading(name), table(["number", "when (UTC)", "who", "what", "state", "cost"], rows)]
+        header = ["number", "when (UTC)", "who", "name", "what", "purpose", "state", "cost"]
+        shown += [heading(name), table(header, rows)]
     answer(
         {"datasets": {name: [one.to_dict() for one in charges] for name, charges in spends.items()}}, *shown
+    )
+
+
+@budget.command(cls=AnsweringCommand)
+@_ADDRESS
+@click.option("--dataset", metavar="NAME", help="Whose budget; needed if the file keeps several.")
+@click.option("--epsilon", type=float, required=True, help="How much; it is gone for good.")
+@click.option("--analyst", metavar="NAME", default="", help="Who charges.")
+@click.option("--purpose", metavar="TEXT", required=True, help="What for.")
+@click.option("--charge-name", metavar="NAME", help="A charge of this name is made once.")
+def charge(
+    address: str, dataset: str | None, epsilon: float, analyst: str, purpose: str, charge_name: str | None
+) -> None:
+    """Charge what was released by other means, or was lost with a record that was restored."""
+    from dpforest.privacy import Cost
+
+    accountant = open_budget(address, dataset)
+    relation, rows = accountant.neighbours()
+    with accountant.charging(analyst=analyst, purpose=purpose, name=charge_name):
+        receipt = accountant.spend(Cost.pure(epsilon), "by hand", relation=relation, max_rows_per_person=rows)
+    answer(
+        {"charge": receipt.to_dict(), **_standing(accountant)},
+        f"Charged epsilon = {epsilon:g} as number {receipt.count} of {receipt.dataset!r}.",
+    )
+
+
+@budget.command(cls=AnsweringCommand)
+@_ADDRESS
+@click.argument("role")
+def grant(address: str, role: str) -> None:
+    """Let a ROLE of a PostgreSQL server read and charge, and nothing else."""
+    from dpforest.privacy.database import at_address
+    from dpforest.privacy.postgres import PostgresDatabase
+
+    database = at_address(address)
+    if not isinstance(database, PostgresDatabase):
+        raise click.UsageError("grant is for postgresql:// addresses; a file has the rights of its folder.")
+    database.grant(role)
+    answer({"role": role}, f"{role} may read the budgets in {address} and charge them.")
+
+
+@budget.command(cls=AnsweringCommand)
+@_ADDRESS
+@click.option("--dataset", metavar="NAME", required=True, help="Whose record is broken.")
+@click.option("--reason", metavar="TEXT", required=True, help="What happened; kept for good.")
+@click.option(
+    "--epsilon", type=float, required=True, help="What entries that cannot be read any more cost at most."
+)
+@click.option("--analyst", metavar="NAME", default="", help="Who answers for it.")
+def repair(address: str, dataset: str, reason: str, epsilon: float, analyst: str) -> None:
+    """Let a broken record grant again, under protocol. For its owner alone.
+
+    Try to restore an untouched copy first. Nothing is removed: an entry vouches for the broken ones, says why
+    and what they cost. Entries that can still be read count by themselves.
+    """
+    from dpforest.privacy import Cost, repair_budget
+
+    place = repair_budget(address, dataset, reason=reason, charge=Cost.pure(epsilon), analyst=analyst)
+    answer(
+        {"checkpoint": str(place)},
+        f"Entry {place.count} of {dataset!r} vouches for what was broken. Note its checkpoint down:",
+        f"{dataset}={place}",
     )
 
 
@@ -159,7 +234,9 @@ def open_budget(address: str, dataset: str | None) -> BudgetAccountant:
 
     if dataset is None:
         names = [known.name for known in list_budgets(address)]
-        if len(names) != 1:
+        if not names:
+            raise click.UsageError(f"{address} keeps no budget yet: dpforest budget create makes one.")
+        if len(names) > 1:
             raise click.UsageError(
                 f"{address} keeps several budgets; give --dataset, one of {', '.join(names)}."
             )

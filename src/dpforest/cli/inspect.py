@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpforest.cli.answers import AnsweringCommand, answer, heading, table
+from dpforest.cli.models import key_option, load_model
 from dpforest.cli.promises import ledger_table, plan_table
 from dpforest.cli.schema import FILE
 
@@ -19,15 +20,14 @@ if TYPE_CHECKING:
 
 @click.command(cls=AnsweringCommand)
 @click.argument("model", type=FILE)
+@key_option
 @click.option("--tree", type=click.IntRange(0), help="Draw this tree.")
 @click.option(
     "--depth", type=click.IntRange(0), default=3, show_default=True, help="Levels of the tree to draw."
 )
-def inspect(model: Path, tree: int | None, depth: int) -> None:
+def inspect(model: Path, key: Path | None, tree: int | None, depth: int) -> None:
     """Show guarantee, plan, ledger and trees of a MODEL file."""
-    import dpforest
-
-    loaded = dpforest.load(model)
+    loaded = load_model(model, key)
     trees = loaded.trees_
     if tree is not None and tree >= trees.n_trees:
         raise click.UsageError(f"--tree {tree}: the model has trees 0 to {trees.n_trees - 1}.")
@@ -41,6 +41,8 @@ def inspect(model: Path, tree: int | None, depth: int) -> None:
             "estimator": type(loaded).__name__,
             "guarantee": loaded.guarantee_.to_dict(),
             "ledger": loaded.ledger_.to_dict(),
+            "receipt": None if loaded.receipt_ is None else loaded.receipt_.to_dict(),
+            "signed_by": loaded.signed_by_,
             "schema_declared": loaded.schema is not None,
             "target": repr(loaded.schema_.target),
             "columns": columns,
@@ -51,6 +53,7 @@ def inspect(model: Path, tree: int | None, depth: int) -> None:
         },
         heading(f"{type(loaded).__name__}, {trees.n_trees} tree(s) of {trees.n_leaves} leaves"),
         f"Guarantee: {loaded.guarantee_}",
+        "" if loaded.signed_by_ is None else f"Signed by {key}, fingerprint {loaded.signed_by_}",
         heading("Plan"),
         plan_table(loaded.ledger_.plan),
         heading("Ledger: every look at private rows"),

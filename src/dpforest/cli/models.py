@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import dpforest
+from dpforest.cli.answers import note
 from dpforest.cli.schema import FILE
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _NOT_SETTABLE = frozenset(
         *("target_bounds", "accountant", "n_jobs", "verbose", "on_leak", "as_published", "random_state"),
     }
 )
+WORD_OF_THE_WRITER = "what the file says about privacy is the word of whoever wrote it"
 _T = TypeVar("_T")
 
 
@@ -74,6 +77,25 @@ def model_options(command: Callable[..., _T]) -> Callable[..., _T]:
     ):
         command = option(command)
     return command
+
+
+key_option = click.option("--key", type=FILE, help="Public key by which the model must be signed.")
+
+
+def load_model(path: Path, key: Path | None) -> PrivateForest:
+    """Read a model file, and say whose word its promise is.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    key : Path or None
+        The public key by which it must be signed.
+    """
+    model: PrivateForest = dpforest.load(path, key)
+    if model.signed_by_ is None:
+        note(f"No --key was given: {WORD_OF_THE_WRITER}.")
+    return model
 
 
 def make_estimator(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dpforest.cli.answers import AnsweringCommand, answer, note, table, working
+from dpforest.cli.answers import AnsweringCommand, answer, answers_in_json, note, table, working
+from dpforest.cli.models import key_option, load_model
 from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns
-from dpforest.cli.tables import read_values, table_options, write_columns
+from dpforest.cli.tables import Reading, read_values, table_options, write_columns
 
 _SHOWN = 10
 
@@ -17,6 +19,7 @@ _SHOWN = 10
 @click.command(cls=AnsweringCommand)
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
+@key_option
 @click.option(
     "--out", type=NEW_FILE, help="CSV, Parquet or Feather file to write; default: the first rows are shown."
 )
@@ -28,28 +31,26 @@ _SHOWN = 10
 def predict(
     model: Path,
     data: Path,
+    key: Path | None,
     out: Path | None,
     overwrite: bool,
     proba: bool,
     keep: tuple[str, ...],
     jobs: int | None,
-    delimiter: str | None,
-    missing: tuple[str, ...],
+    reading: Reading,
 ) -> None:
     """Predict the rows of the table DATA with a MODEL file."""
-    import dpforest
     from dpforest.schema import SchemaError
-    from dpforest.schema.files import open_file
 
     check_new(out, overwrite)
-    loaded: Any = dpforest.load(model).set_params(n_jobs=jobs)
+    loaded: Any = load_model(model, key).set_params(n_jobs=jobs)
     if proba and not hasattr(loaded, "predict_proba"):
         raise click.UsageError("--proba is for classifiers.")
-    others = compare_columns(data, loaded.schema_, None, delimiter)
+    others = compare_columns(data, loaded.schema_, None, reading)
     lacking = [name for name in keep if name not in (*others, *loaded.schema_.names)]
     if lacking:
         raise SchemaError(f"{data} lacks the columns {', '.join(map(repr, lacking))} to keep.")
-    rows = open_file(data, delimiter, missing)
+    rows = reading.open(data, loaded.schema_)
     X = rows.select(loaded.schema_.names)
     with working("Predicting"):
         columns = read_values(rows, list(dict.fromkeys(keep)))
@@ -68,6 +69,14 @@ def predict(
     shown = [
         list(map(str, row)) for row in zip(*(values[:_SHOWN] for values in columns.values()), strict=True)
     ]
-    answer({"rows": n_rows, "columns": columns}, table(list(columns), shown))
-    if n_rows > _SHOWN:
+    if n_rows > _SHOWN and not answers_in_json():
         note(f"{n_rows - _SHOWN} more rows; --out writes them all.")
+    plain = {name: [_plain(value) for value in values] for name, values in columns.items()}
+    answer({"rows": n_rows, "columns": plain}, table(list(columns), shown))
+
+
+def _plain(value: Any) -> Any:
+    """Write a value of a kept column so that JSON can hold it: dates as text, what is no number as null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)

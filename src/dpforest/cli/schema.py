@@ -1,23 +1,27 @@
 """``dpforest schema``: draft and check the public description of a table.
 
 A draft is made from a public dictionary, or from column names and types; values of rows are read only with
-``--public``.
+``--public``, and counted with ``check --values``.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpforest.cli.answers import AnsweringCommand, answer, heading, note, table
-from dpforest.cli.tables import column_types, read_public_rows, table_options
+from dpforest.cli.answers import SCHEMA_MISMATCH, AnsweringCommand, answer, heading, note, table, working
+from dpforest.cli.tables import Reading, column_types, read_public_rows, table_options
 
 if TYPE_CHECKING:
     from dpforest.schema import Schema
+    from dpforest.schema.value_check import ValueCheck
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
@@ -49,8 +53,7 @@ def init(
     public: bool,
     out: Path | None,
     overwrite: bool,
-    delimiter: str | None,
-    missing: tuple[str, ...],
+    reading: Reading,
 ) -> None:
     """Draft a schema from a dictionary, or from the header of TABLE.
 
@@ -64,21 +67,23 @@ def init(
             raise click.UsageError("--public needs a TABLE, and no dictionary.")
         from dpforest.schema import Schema
 
-        frame = read_public_rows(table, delimiter, missing)
+        frame = read_public_rows(table, reading)
         document = Schema.from_public_frame(frame, target=target).to_dict(target or "target")
     elif dictionary is not None:
         document = _from_dictionary(dictionary)
         if table is not None:
-            document = _for_columns(document, table, delimiter)
+            document = _for_columns(document, table, reading)
     elif table is not None:
-        document = {name: _draft(kind) for name, kind in column_types(table, delimiter).items()}
+        document = {name: _draft(kind) for name, kind in column_types(table, reading).items()}
     else:
         raise click.UsageError("give a TABLE or a --dictionary.")
     _mark_target(document, target)
     unfinished = _problems(document, target or _labelled(document))
     text = json.dumps(document, indent=1, ensure_ascii=False)
     if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
+        from dpforest.modelfile.files import write_file
+
+        write_file(out, f"{text}\n".encode())
         shown = f"Wrote {out}: {len(document)} columns."
     else:
         shown = text
@@ -92,12 +97,25 @@ def init(
 @click.option(
     "--target", metavar="NAME", help="Column to predict; default: the one of type class, or 'target'."
 )
-@click.option("--data", type=FILE, help="Table whose column names are compared; its values are not read.")
-@click.option("--delimiter", metavar="CHARACTER", help="Between the fields of a CSV file; default comma.")
-def check(file: Path, target: str | None, data: Path | None, delimiter: str | None) -> None:
-    """Check a schema FILE, and that a table has its columns. Exit code 4 if not."""
+@click.option("--data", type=FILE, help="Table whose column names are compared.")
+@click.option(
+    "--values",
+    is_flag=True,
+    help="For the owner alone: also count the values of --data that are missing, undeclared or clipped.",
+)
+@table_options
+def check(file: Path, target: str | None, data: Path | None, values: bool, reading: Reading) -> None:
+    """Check a schema FILE, and that a table has its columns. Exit code 4 if not.
+
+    Without --values no value of the table is read. With it, exact counts are shown, and the exit code is 4 if
+    most values of a column do not fit: that is private, costs nothing because it is kept nowhere, and must
+    not leave the owner of the rows.
+    """
     declared, name = load_schema(file, target)
-    ignored = [] if data is None else compare_columns(data, declared, name, delimiter)
+    if values and data is None:
+        raise click.UsageError("--values needs --data.")
+    ignored = [] if data is None else compare_columns(data, declared, name, reading)
+    found = None if data is None or not values else _check_values(declared, name, data, reading)
     rows = [
         [feature_name, type(feature).__name__, repr(feature), str(feature.n_cells)]
         for feature_name, feature in declared.features.items()
@@ -113,18 +131,41 @@ def check(file: Path, target: str | None, data: Path | None, delimiter: str | No
             "target": name if declared.target is not None else None,
             "n_features": declared.n_features,
             "ignored_columns": ignored,
+            "values_private": None if found is None else found.to_dicts(),
         },
         table(["column", "kind", "declared", "cells"], rows, frozenset({"cells"})),
         heading(f"{file} is a valid schema of {declared.n_features} features."),
         *matching,
+        *([] if found is None else _values_table(found)),
     )
+    if found is not None and not found.fits:
+        sys.exit(SCHEMA_MISMATCH)
+
+
+def _check_values(declared: Schema, target: str, data: Path, reading: Reading) -> ValueCheck:
+    from dpforest.schema.value_check import check_values
+
+    rows = reading.open(data, declared, target)
+    y = None if declared.target is None else rows.column(target)
+    with working(f"Reading {data}"):
+        return check_values(declared, rows.select(declared.names), y, target)
+
+
+def _values_table(found: ValueCheck) -> Iterator[Any]:
+    yield heading("PRIVATE, for the owner of the rows alone; kept nowhere, and not to be published:")
+    numbers = ("rows", "missing", "undeclared", "clipped")
+    rows = [
+        [one.column, *(str(getattr(one, name)) for name in numbers), "; ".join(one.hints)]
+        for one in found.columns
+    ]
+    yield table(["column", *numbers, "probably"], rows, frozenset(numbers))
 
 
 def check_new(path: Path | None, overwrite: bool) -> None:
     """Refuse to replace a file unasked, or to write where nothing can be written, before any work is done."""
     if path is None:
         return
-    if path.exists() and not overwrite:
+    if os.path.lexists(path) and not overwrite:  # also a link that leads nowhere
         raise click.UsageError(f"{path} exists; give --overwrite to replace it.")
     if not path.resolve().parent.is_dir():
         raise click.UsageError(f"there is no folder {path.resolve().parent}.")
@@ -162,13 +203,12 @@ def load_schema(path: Path, target: str | None) -> tuple[Schema, str]:
     return Schema.from_dict(document, target), target
 
 
-def compare_columns(data: Path, declared: Schema, target: str | None, delimiter: str | None) -> list[str]:
+def compare_columns(data: Path, declared: Schema, target: str | None, reading: Reading) -> list[str]:
     """Refuse a table that lacks a declared column; return the columns that nobody asked for."""
     from dpforest.schema import SchemaError
-    from dpforest.schema.files import open_file
     from dpforest.schema.streams import places_of
 
-    file = open_file(data, delimiter)
+    file = reading.open(data)
     wanted = [*declared.names, *([] if target is None or declared.target is None else [target])]
     lacking = [name for name in wanted if name not in file.names]
     if lacking:
@@ -247,13 +287,12 @@ def _number(text: str | None) -> float | int | None:
     return number
 
 
-def _for_columns(document: dict[str, Any], table: Path, delimiter: str | None) -> dict[str, Any]:
+def _for_columns(document: dict[str, Any], table: Path, reading: Reading) -> dict[str, Any]:
     """Keep the entries of the columns that a table has, in their order."""
     from dpforest.schema import SchemaError
-    from dpforest.schema.files import open_file
     from dpforest.schema.streams import places_of
 
-    names = open_file(table, delimiter).names
+    names = reading.open(table).names
     lacking = [str(place) for place, name in enumerate(names, 1) if name not in document]
     if lacking:
         # By place: without a header these would be fields of a record.

@@ -7,7 +7,10 @@ field of a CSV file is text, given its meaning by the schema, one value at a tim
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,15 +18,73 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from dpforest.schema import Schema
     from dpforest.schema.columns import Column
     from dpforest.schema.streams import Stream
 
 _T = TypeVar("_T")
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How a file of rows is read, as the options of a command say.
+
+    Parameters
+    ----------
+    delimiter, missing, quote, encoding, decimal
+        As in `dpforest.schema.delimited.TextFile`; None takes the default.
+    """
+
+    delimiter: str | None = None
+    missing: tuple[str, ...] = ()
+    quote: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+
+    def open(self, path: Path, schema: Schema | None = None, target: str | None = None) -> Stream:
+        """Open a file; nothing but the names of its columns is read.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        schema : Schema, optional
+            Tells which columns hold numbers, for the decimal sign.
+        target : str, optional
+            Name of the column to predict.
+        """
+        from dpforest.schema import Numeric, Range
+        from dpforest.schema.files import open_file
+
+        options: dict[str, Any] = {}
+        for name in ("quote", "encoding", "decimal"):
+            if getattr(self, name) is not None:
+                options[name] = getattr(self, name)
+        if schema is not None:
+            numbers = [name for name, feature in schema.features.items() if isinstance(feature, Numeric)]
+            if target is not None and isinstance(schema.target, Range):
+                numbers.append(target)
+            options["numbers"] = tuple(numbers)
+        return open_file(path, self.delimiter, self.missing, **options)
+
+
 def table_options(command: Callable[..., _T]) -> Callable[..., _T]:
-    """Decorate a command with the options that say how a file of rows is read."""
+    """Decorate a command with the options that say how a file of rows is read; it gets them as `reading`."""
+
+    @wraps(command)
+    def with_reading(**options: Any) -> _T:
+        given = {field.name: options.pop(field.name) for field in fields(Reading)}
+        return command(**options, reading=Reading(**given))
+
+    decorated: Callable[..., _T] = with_reading
     for option in (
+        click.option(
+            "--decimal", metavar="CHARACTER", help="Before the decimals in a CSV file; default point."
+        ),
+        click.option("--encoding", metavar="NAME", help="Of a CSV file, such as cp1252; default UTF-8."),
+        click.option(
+            "--quote", metavar="CHARACTER", help='Around fields of a CSV file; default ", empty for none.'
+        ),
         click.option(
             "--missing",
             multiple=True,
@@ -34,11 +95,11 @@ def table_options(command: Callable[..., _T]) -> Callable[..., _T]:
             "--delimiter", metavar="CHARACTER", help="Between the fields of a CSV file; default comma."
         ),
     ):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
-def column_types(path: Path, delimiter: str | None) -> dict[str, str | None]:
+def column_types(path: Path, reading: Reading) -> dict[str, str | None]:
     """Return names and declared types of the columns for a draft, without reading a row.
 
     A draft shows the names, so they must look like names: a file without a header has a record in its place.
@@ -49,7 +110,7 @@ def column_types(path: Path, delimiter: str | None) -> dict[str, str | None]:
     ----------
     path : Path
         The file.
-    delimiter : str or None
+    reading : Reading
         For CSV.
 
     Returns
@@ -58,10 +119,10 @@ def column_types(path: Path, delimiter: str | None) -> dict[str, str | None]:
         None where the file declares no type, as in CSV.
     """
     from dpforest.schema import SchemaError
-    from dpforest.schema.files import ArrowFile, open_file
+    from dpforest.schema.files import ArrowFile
     from dpforest.schema.values import read_text
 
-    file = open_file(path, delimiter)
+    file = reading.open(path)
     if isinstance(file, ArrowFile):
         return {field.name: _kind(field.type) for field in file.schema}
     names = list(file.names)
@@ -103,11 +164,12 @@ def _printable(value: Any) -> Any:
     )
 
 
-def read_public_rows(path: Path, delimiter: str | None, missing: Sequence[str]) -> Any:
+def read_public_rows(path: Path, reading: Reading) -> Any:
     """Read a whole public table; the types of CSV columns are guessed from their values."""
-    from dpforest.schema.files import ArrowFile, open_file
+    from dpforest.schema.delimited import TextFile
+    from dpforest.schema.files import ArrowFile
 
-    file = open_file(path, delimiter, missing)
+    file = reading.open(path)
     pyarrow = _pyarrow()
     if isinstance(file, ArrowFile):
         columns = dict(zip(file.names, zip(*file.read(file.names), strict=True), strict=True))
@@ -117,11 +179,17 @@ def read_public_rows(path: Path, delimiter: str | None, missing: Sequence[str]) 
                 for name, pieces in columns.items()
             }
         )
+    assert isinstance(file, TextFile)
     arrow_csv = import_module("pyarrow.csv")
     return arrow_csv.read_csv(
         path,
-        parse_options=arrow_csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),  # type: ignore[attr-defined]
-        convert_options=arrow_csv.ConvertOptions(null_values=["", *missing], strings_can_be_null=True),
+        read_options=arrow_csv.ReadOptions(encoding=file.encoding),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=file.delimiter, quote_char=file.quote or False, newlines_in_values=True
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            null_values=["", *file.missing], strings_can_be_null=True, decimal_point=file.decimal
+        ),
     )
 
 
@@ -135,22 +203,25 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     columns : mapping of name to values
         Columns of equal length.
     """
+    from dpforest.modelfile.files import write_file
     from dpforest.schema.delimited import TextFile
     from dpforest.schema.files import ArrowFile, open_file
 
     file = open_file(path)
     if isinstance(file, TextFile):
-        with path.open("w", newline="", encoding="utf-8") as out:
-            writer = csv.writer(out, delimiter=file.delimiter, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=file.delimiter, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        write_file(path, out.getvalue().encode())
         return
     assert isinstance(file, ArrowFile)
-    frame = _pyarrow().table(dict(columns))
+    frame, sink = _pyarrow().table(dict(columns)), _pyarrow().BufferOutputStream()
     if file.is_parquet:
-        import_module("pyarrow.parquet").write_table(frame, path)
+        import_module("pyarrow.parquet").write_table(frame, sink)
     else:
-        import_module("pyarrow.feather").write_feather(frame, str(path))
+        import_module("pyarrow.feather").write_feather(frame, sink)
+    write_file(path, sink.getvalue().to_pybytes())
 
 
 def _kind(arrow_type: Any) -> str:

@@ -81,6 +81,10 @@ class PrivateForest(Charging, Releasing):
         What each leaf adds to a prediction.
     additive_ : Additive or None
         Released scores that are summed over features, if the model has such a part.
+    receipt_ : Receipt or None
+        Where its charge stands in the record of a budget; None if nobody was charged.
+    signed_by_ : str or None
+        Fingerprint of the key under which the model was loaded; None otherwise.
     settings_ : Settings
         Parameters as they were at the fit; what the model does follows from these.
     n_features_in_, feature_names_in_ : int, ndarray
@@ -188,7 +192,7 @@ class PrivateForest(Charging, Releasing):
             charge.follow(curator.ledger)
             trained = self._train(curator)
         charge.check_process()
-        return PrivateRelease(schema, settings, guarantee, columns, trained, curator.ledger)
+        return PrivateRelease(schema, settings, guarantee, columns, trained, curator.ledger, charge.receipt)
 
     def _check_rows(self, table: PrivateTable) -> None:
         """Refuse rows that can only be added up where the training looks at public features of all rows."""
@@ -274,13 +278,15 @@ class PrivateForest(Charging, Releasing):
         """Sum the votes of all parts of the model on encoded rows."""
         return sum_leaf_values(self.trees_, self.leaf_votes_, cells, n_threads)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> None:
         """Write the fitted model as JSON: released values and public facts only, no pickle.
 
         Parameters
         ----------
         path : str or path
             Where to; an existing file is replaced.
+        key : str or path, optional
+            File of the private key that signs the model, as ``dpforest keys create`` makes it.
 
         Raises
         ------
@@ -289,16 +295,18 @@ class PrivateForest(Charging, Releasing):
         """
         from dpforest.forests import saved
 
-        saved.save(self, path)
+        saved.save(self, path, key)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> Self:
         """Read a model of this class that `save` wrote; `dpforest.load` reads any class.
 
         Parameters
         ----------
         path : str or path
             The file; it may come from anyone, loading runs no code from it.
+        key : str or path, optional
+            File of the public key whose signature is demanded.
 
         Raises
         ------
@@ -307,7 +315,7 @@ class PrivateForest(Charging, Releasing):
         """
         from dpforest.forests import saved
 
-        model = saved.load(path)
+        model = saved.load(path, key)
         if not isinstance(model, cls):
             raise ModelFileError(f"{os.fspath(path)} holds a {type(model).__name__}: use dpforest.load.")
         return model

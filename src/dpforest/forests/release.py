@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 
 from dpforest.forests.parameters import Rule
 from dpforest.modelfile.record import Scalar
-from dpforest.privacy import BudgetPlan, Ledger, PrivacyGuarantee
+from dpforest.privacy import BudgetPlan, Ledger, PrivacyGuarantee, Receipt
 from dpforest.privacy.exact import float_at_least, read_number
 from dpforest.published import PublishedForest
 from dpforest.schema import Classes, Schema
@@ -122,10 +122,13 @@ class PrivateRelease(Release):
         Splits, leaf statistics and what stands beside them.
     ledger : Ledger
         Every look, and the plan that paid.
+    receipt : Receipt or None
+        Where its charge stands; None if nobody was charged.
     """
 
     trained: Trained
     ledger: Ledger
+    receipt: Receipt | None = None
 
     @property
     def trees(self) -> FlatTrees:
@@ -153,6 +156,8 @@ class PrivateRelease(Release):
             "leaf_statistics_": trained.statistics,
             "additive_": trained.additive,
             "ledger_": self.ledger,
+            "receipt_": self.receipt,
+            "signed_by_": None,
             "noise_scales_": {event.purpose: dict(event.parameters) for event in self.ledger},
         }
         return fitted | _transduced(trained.transduction)
@@ -195,6 +200,8 @@ class Releasing(BaseEstimator):
     additive_: Additive | None
     transduction_: NDArray[Any]
     ledger_: Ledger
+    receipt_: Receipt | None
+    signed_by_: str | None
     noise_scales_: dict[str, dict[str, Any]]
     published_: PublishedForest
 

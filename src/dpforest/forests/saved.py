@@ -20,6 +20,7 @@ from dpforest.forests.parameters import check_parameters
 from dpforest.forests.release import PrivateRelease, Settings, Trained, kept_parameters, promise
 from dpforest.modelfile import ModelFileError, ModelRecord, read_record, write_record
 from dpforest.modelfile.record import REFUSALS
+from dpforest.modelfile.signing import read_private_key, read_public_key
 from dpforest.schema import Classes, Range
 
 # Every class that may come out of a file, and the module that holds it: those of this room and baselines.
@@ -67,26 +68,31 @@ ESTIMATORS = _Estimators()
 _LABELS_IN_LEAVES = frozenset({"RandomDecisionForestClassifier", "XinForestClassifier"})
 
 
-def save(model: PrivateForest, path: str | os.PathLike[str]) -> None:
+def save(
+    model: PrivateForest, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None
+) -> None:
     """Write a fitted model; see `PrivateForest.save`."""
     check_is_fitted(model)
     if model._is_published:
         raise ModelFileError(
             "a model run as published cannot be saved: it holds values that no mechanism released."
         )
-    write_record(_record_of(model), path)
+    write_record(_record_of(model), path, None if key is None else read_private_key(key))
 
 
-def load(path: str | os.PathLike[str]) -> PrivateForest:
+def load(path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> PrivateForest:
     """Read a model of any class from a file that `save` wrote.
 
     Loading runs no code from the file and checks all of it, so that a damaged or hostile one fails clearly.
-    What the file says about privacy is the word of whoever wrote it: the checksum finds damage, not lies.
+    What an unsigned file says about privacy is the word of whoever wrote it: the checksum finds damage, not
+    lies. With `key`, the file must be signed by the holder of that key.
 
     Parameters
     ----------
     path : str or path
         The file.
+    key : str or path, optional
+        File of the public key whose signature is demanded; the model's `signed_by_` then names it.
 
     Returns
     -------
@@ -96,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> PrivateForest:
     Raises
     ------
     ModelFileError
-        If the file is not a model of a version known here, or was damaged.
+        If the file is not a model of a version known here, was damaged, or is not signed by the key.
 
     Examples
     --------
@@ -109,8 +115,9 @@ def load(path: str | os.PathLike[str]) -> PrivateForest:
     >>> bool((same.predict(X) == model.predict(X)).all()), same.guarantee_ == model.guarantee_
     (True, True)
     """
+    public_key = None if key is None else read_public_key(key)
     try:
-        record = read_record(path)
+        record = read_record(path, public_key)
         with np.errstate(all="ignore"):  # votes that are not finite are refused
             return _model_of(record)
     except ModelFileError as error:
@@ -132,6 +139,7 @@ def _record_of(model: PrivateForest) -> ModelRecord:
         ledger=model.ledger_,
         guarantee=model.guarantee_,
         additive=model.additive_,
+        receipt=model.receipt_,
     )
 
 
@@ -165,7 +173,8 @@ def _model_of(record: ModelRecord) -> PrivateForest:
         columns["feature_names_in_"] = np.array(record.feature_names, dtype=object)
     trained = Trained(record.trees, record.statistics, record.additive)
     public = record.schema, settings, record.guarantee, columns
-    model._keep(PrivateRelease(*public, trained, record.ledger))
+    model._keep(PrivateRelease(*public, trained, record.ledger, record.receipt))
+    model.signed_by_ = record.signed_by
     _check_votes(model, record)
     return model
 

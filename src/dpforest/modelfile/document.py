@@ -1,11 +1,12 @@
-"""The envelope: strict JSON with a format, a version and the SHA-256 of its body.
+"""The envelope: strict JSON with a format, a version, the SHA-256 of its body and perhaps a signature.
 
-    {"format": "dpforest model", "version": 1, "sha256": "...", "body": {...}}
+    {"format": "dpforest model", "version": 2, "sha256": "...", "signature": null, "body": {...}}
 
 The checksum is that of the body written without white space, keys in the order of the file (the order of the
-columns matters). It finds damage, not forgery: whoever writes a file can write its checksum. Numbers that are
-not whole are written in hexadecimal, ``{"hex": "0x1.8000000000000p+1"}``, so that no reader rounds them; a
-bare decimal in a file is refused.
+columns matters). It finds damage, not forgery: whoever writes a file can write its checksum. The signature
+(see `signing`) is over the same bytes, behind the name and version of the format, and finds forgery. Numbers
+that are not whole are written in hexadecimal, ``{"hex": "0x1.8000000000000p+1"}``, so that no reader rounds
+them; a bare decimal in a file is refused.
 
 `record` calls `read_document` and `write_document`. Sizes are limited before anything is allocated.
 """
@@ -16,22 +17,24 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from dpforest.modelfile.errors import ModelFileError
+from dpforest.modelfile.files import write_file
+from dpforest.modelfile.signing import check_form, check_signature, sign
 
 FORMAT = "dpforest model"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 2**30
 MAX_ITEMS = 2**22  # commas, colons and brackets: JSON of nothing but "[]," takes 20 times its size in memory
 _HEX_FLOAT = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf")
 
 
-def write_document(body: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+def write_document(body: Mapping[str, Any], path: str | os.PathLike[str], private_key: Any = None) -> None:
     """Write a body under its envelope; the file is either complete or not there.
 
     Parameters
@@ -40,35 +43,59 @@ def write_document(body: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
         JSON-ready, floats allowed.
     path : str or path
         Where to; an existing file is replaced.
+    private_key : Ed25519PrivateKey, optional
+        Whose signature the file gets.
     """
     plain = _write_floats(body)
-    envelope = {"format": FORMAT, "version": VERSION, "sha256": _checksum(plain), "body": plain}
+    text = _text(plain)
+    envelope = {
+        "format": FORMAT,
+        "version": VERSION,
+        "sha256": hashlib.sha256(text).hexdigest(),
+        "signature": None if private_key is None else sign(private_key, _signed(text)),
+        "body": plain,
+    }
     data = json.dumps(envelope, indent=1, ensure_ascii=False).encode() + b"\n"
     _check_size(data)
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_file(path, data)
 
 
-def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a body, or say why it is not one.
+@dataclass(frozen=True)
+class Document:
+    """What a file holds.
+
+    Parameters
+    ----------
+    body : dict
+        With exact floats.
+    signature : dict or None
+        As it stands in the file; nobody has checked whose it is.
+    message : bytes
+        What the signature must be for.
+    """
+
+    body: dict[str, Any]
+    signature: dict[str, str] | None
+    message: bytes
+
+    def require(self, public_key: Any) -> None:
+        """Raise unless the holder of a key signed the file.
+
+        Parameters
+        ----------
+        public_key : Ed25519PublicKey
+            Whose signature it must be.
+        """
+        check_signature(self.signature, self.message, public_key)
+
+
+def read_document(path: str | os.PathLike[str]) -> Document:
+    """Read a file, or say why it is not one of ours.
 
     Parameters
     ----------
     path : str or path
         A file that anyone may have written.
-
-    Returns
-    -------
-    dict
-        The body, with exact floats.
     """
     with Path(path).open("rb") as file:
         status = os.fstat(file.fileno())
@@ -95,13 +122,18 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"version {version!r} of the format is unknown; this dpforest reads version {VERSION}."
         )
     body = envelope.get("body")
-    if set(envelope) != {"format", "version", "sha256", "body"} or not isinstance(body, dict):
-        raise ModelFileError("an envelope holds format, version, sha256 and body, and nothing else.")
-    if _checksum(body) != envelope["sha256"]:
+    known = {"format", "version", "sha256", "signature", "body"}
+    if set(envelope) != known or not isinstance(body, dict):
+        raise ModelFileError(
+            "an envelope holds format, version, sha256, signature and body, and nothing else."
+        )
+    text = _text(body)
+    if hashlib.sha256(text).hexdigest() != envelope["sha256"]:
         raise ModelFileError("the checksum does not match: the file was damaged or edited.")
+    check_form(envelope["signature"])
     exact = _read_floats(body)
     assert isinstance(exact, dict)
-    return exact
+    return Document(exact, envelope["signature"], _signed(text))
 
 
 def _check_size(data: bytes) -> None:
@@ -111,12 +143,16 @@ def _check_size(data: bytes) -> None:
         raise ModelFileError(f"a model file may have at most {MAX_ITEMS} entries.")
 
 
-def _checksum(body: Any) -> str:
+def _text(body: Any) -> bytes:
     try:
-        text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         raise ModelFileError("a text is not valid Unicode.") from None
-    return hashlib.sha256(text).hexdigest()
+
+
+def _signed(text: bytes) -> bytes:
+    """Return what is signed: no signature of another format or version, or of another program, fits."""
+    return f"{FORMAT} {VERSION}\n".encode() + text
 
 
 def _write_floats(value: Any) -> Any:

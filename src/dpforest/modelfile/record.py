@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from dpforest.modelfile.arrays import read_array, read_shape, write_array, write_bits
 from dpforest.modelfile.document import read_document, write_document
 from dpforest.modelfile.errors import ModelFileError
-from dpforest.privacy import Ledger, PrivacyError, PrivacyGuarantee
+from dpforest.modelfile.signing import fingerprint
+from dpforest.privacy import Ledger, PrivacyError, PrivacyGuarantee, Receipt
 from dpforest.schema import Classes, Schema
 from dpforest.structure import Additive, FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
@@ -70,6 +71,10 @@ class ModelRecord:
         What is promised.
     additive : Additive or None
         The part of the model that is a sum over features, if it has one.
+    receipt : Receipt or None
+        Where its charge stands; None if it was charged to nobody.
+    signed_by : str or None
+        Fingerprint of the key that signed the file it was read from, if the caller knew the key.
     """
 
     estimator: str
@@ -82,6 +87,8 @@ class ModelRecord:
     ledger: Ledger
     guarantee: PrivacyGuarantee
     additive: Additive | None = None
+    receipt: Receipt | None = None
+    signed_by: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.estimator, str) or type(self.declared) is not bool:
@@ -99,7 +106,7 @@ class ModelRecord:
             _check_additive(self.additive, self.schema)
 
 
-def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
+def write_record(record: ModelRecord, path: str | os.PathLike[str], private_key: Any = None) -> None:
     """Write a model file.
 
     Parameters
@@ -108,6 +115,8 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
         The model.
     path : str or path
         Where to; an existing file is replaced.
+    private_key : Ed25519PrivateKey, optional
+        Whose signature the file gets.
     """
     target = "target"
     while target in record.schema.features:
@@ -120,6 +129,7 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
         "feature_names": record.feature_names,
         "guarantee": record.guarantee.to_dict(),
         "ledger": record.ledger.to_dict(),
+        "receipt": None if record.receipt is None else record.receipt.to_dict(),
         "trees": {
             "depth": record.trees.depth,
             "feature": write_array(record.trees.feature),
@@ -136,24 +146,29 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str]) -> None:
             "tree_weight": part.tree_weight,
             "spans": part.spans.tolist(),
         }
-    write_document(body, path)
+    write_document(body, path, private_key)
 
 
-def read_record(path: str | os.PathLike[str]) -> ModelRecord:
+def read_record(path: str | os.PathLike[str], public_key: Any = None) -> ModelRecord:
     """Read a model file that anyone may have written; runs no code from it.
 
     Parameters
     ----------
     path : str or path
         The file.
+    public_key : Ed25519PublicKey, optional
+        Whose signature it must have.
 
     Raises
     ------
     ModelFileError
-        If it is not a model file of a known version with a matching checksum, or anything in it is out of
-        range.
+        If it is not a model file of a known version with a matching checksum, is not signed by the key, or
+        anything in it is out of range.
     """
-    body = read_document(path)
+    document = read_document(path)
+    if public_key is not None:
+        document.require(public_key)
+    body = document.body
     known = {
         "estimator",
         "parameters",
@@ -162,6 +177,7 @@ def read_record(path: str | os.PathLike[str]) -> ModelRecord:
         "feature_names",
         "guarantee",
         "ledger",
+        "receipt",
         "trees",
         "leaf_statistics",
         "additive",
@@ -169,7 +185,8 @@ def read_record(path: str | os.PathLike[str]) -> ModelRecord:
     if set(body) != known:
         raise ModelFileError(f"the body must hold {', '.join(sorted(known))}, and nothing else.")
     try:
-        return _parse(body)
+        record = _parse(body)
+        return record if public_key is None else replace(record, signed_by=fingerprint(public_key))
     except ModelFileError:
         raise
     except REFUSALS as error:
@@ -198,6 +215,7 @@ def _parse(body: dict[str, Any]) -> ModelRecord:
         Ledger.from_dict(ledger),
         PrivacyGuarantee.from_dict(body["guarantee"]),
         None if body["additive"] is None else _parse_additive(body["additive"], schema),
+        None if body["receipt"] is None else Receipt.from_dict(body["receipt"]),
     )
 
 

@@ -206,6 +206,12 @@ class BudgetAccountant:
         finally:
             self._notes = before
 
+    def neighbours(self) -> tuple[NeighboringRelation | None, int | None]:
+        """Return for which neighbours, and rows per person, charges must be stated; None if not decided."""
+        standing = self._store.standing()
+        relation = None if standing.relation is None else NeighboringRelation(standing.relation)
+        return relation, standing.max_rows_per_person
+
     def find(self, name: str) -> Spend | None:
         """Return the charge that was made under a name and what became of it, or None.
 

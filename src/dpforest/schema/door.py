@@ -25,7 +25,7 @@ from dpforest.schema.tables import Table, match_names, read_table, read_vector
 if TYPE_CHECKING:
     from dpforest.schema.schema import Schema
 
-__all__ = ["BLOCK_ROWS", "read_blocks", "read_cells"]
+__all__ = ["BLOCK_ROWS", "read_blocks", "read_cells", "read_pieces"]
 
 BLOCK_ROWS = 65_536
 """Most rows of a block: few enough to copy, many enough to make the call worth while."""
@@ -88,6 +88,20 @@ def read_cells(
     match_names(stream.names, schema.names)
     for columns in stream.read(schema.names):
         yield from _encoded(Table(columns), schema, n_threads)
+
+
+def read_pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Table, Column | None]]:
+    """Yield pieces of a table and of its target, or None if there is no target, before any encoding."""
+    if y is not None:
+        yield from _pieces(X, y, schema, owner)
+        return
+    stream = stream_of(X)
+    if stream is None:
+        yield read_table(X, schema.names, owner), None
+        return
+    match_names(stream.names, schema.names)
+    for columns in stream.read(schema.names):
+        yield Table(columns), None
 
 
 def _pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Table, Column]]:

@@ -25,7 +25,9 @@ _PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
 _BATCH_ROWS = 65_536
 
 
-def open_file(path: Path, delimiter: str | None = None, missing: Sequence[str] = ()) -> Stream:
+def open_file(
+    path: Path, delimiter: str | None = None, missing: Sequence[str] = (), **options: Any
+) -> Stream:
     """Open a file of rows.
 
     Parameters
@@ -36,6 +38,8 @@ def open_file(path: Path, delimiter: str | None = None, missing: Sequence[str] =
         Between the fields of a text file; a comma or, in .tsv and .tab, a tabulator by default.
     missing : sequence of str
         Fields of a text file that mean missing, besides the empty one.
+    **options
+        Further options of `TextFile` (quote, encoding, decimal, numbers); not for other formats.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def open_file(path: Path, delimiter: str | None = None, missing: Sequence[str] =
     """
     if is_text(path):
         default = "\t" if path.suffix.lower() in _TSV else ","
-        return TextFile(path, default if delimiter is None else delimiter, tuple(missing))
+        return TextFile(path, default if delimiter is None else delimiter, tuple(missing), **options)
     return ArrowFile(path)
 
 

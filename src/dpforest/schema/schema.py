@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import DEFAULT_BINS, Feature, Nominal, Numeric, Ordinal
 from dpforest.schema.public_data import Task, declare_bounds, read_public_frame
 from dpforest.schema.target import Classes, Range, Target
+
+if TYPE_CHECKING:
+    from dpforest.schema.value_check import ValueCheck
 
 __all__ = ["Schema"]
 
@@ -230,6 +233,38 @@ class Schema:
                 "the schema declares no target. Add target=Classes([...]) or target=Range(low, high)."
             )
         return self.target.encode(y)
+
+    def check(self, X: Any, y: Any = None) -> "ValueCheck":
+        """Count, for the owner of the rows alone, what a fit would meet: missing, undeclared, clipped values.
+
+        A fit says nothing about values that do not fit the declaration, since that would tell something about
+        a row; a declaration that does not fit at all therefore trains a useless model without a word. The
+        counts are exact, hence private: they are kept nowhere, and must not be published.
+
+        Parameters
+        ----------
+        X : data frame, ndarray, sequence of rows or stream
+            Private features.
+        y : array-like, series or column of the same stream, optional
+            Private target.
+
+        Returns
+        -------
+        ValueCheck
+            Counts and hints, column by column.
+
+        Examples
+        --------
+        >>> schema = Schema({"age": Numeric(0, 120)}, Classes([0, 1]))
+        >>> print(schema.check([[33], [150]], ["no", "yes"]))
+        private, for the owner of the rows alone: do not publish these counts
+        age: 2 values, 0 missing, 0 undeclared, 1 clipped
+        target: 2 values, 0 missing, 2 undeclared, 0 clipped
+          no label is a declared class: the model would learn nothing
+        """
+        from dpforest.schema.value_check import check_values
+
+        return check_values(self, X, y)
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], target: str | None = DEFAULT_TARGET) -> "Schema":

@@ -1,0 +1,42 @@
+"""Kernels compile wherever the package is installed, and leave their code where only their user writes."""
+
+import stat
+import subprocess
+import sys
+
+from dpforest import _compiled_code
+
+READ_ONLY = """
+import os, stat, sys
+access = os.access
+os.access = lambda path, *more, **options: "dpforest" not in str(path) and access(path, *more, **options)
+import dpforest
+import numba.core.caching as caching
+def refuse(self):
+    raise OSError("read-only file system")
+caching._InTreeCacheLocator.ensure_cache_path = refuse
+from dpforest.structure._kernels import *
+from dpforest import DiPriMeForestClassifier
+model = DiPriMeForestClassifier(1, max_depth=1, bounds=(0, 1), classes=[0, 1]).fit([[0.5], [0.7]], [0, 1])
+place = os.environ["NUMBA_CACHE_DIR"]
+print(place, oct(stat.S_IMODE(os.stat(place).st_mode)), model.guarantee_.status)
+"""
+
+
+def test_a_read_only_installation_without_a_home_works(tmp_path):
+    environment = {"HOME": "/proc/no-such-home", "TMPDIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    place, mode, status = done.stdout.split()
+    assert place.startswith(str(tmp_path))
+    assert (mode, status) == (oct(stat.S_IRWXU), "proven")
+    assert not list(tmp_path.iterdir())  # it ended with the process
+
+
+def test_nothing_is_made_where_numba_finds_a_place(monkeypatch):
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert _compiled_code.provide_cache({"NUMBA_CACHE_DIR": "/somewhere"}) is None
+    monkeypatch.setattr(_compiled_code, "_can_be_written", lambda place: place.name == ".cache")
+    assert _compiled_code.provide_cache({"HOME": "/home/somebody"}) is None
