@@ -14,8 +14,9 @@ import dpforest
 import numba.core.caching as caching
 def refuse(self):
     raise OSError("read-only file system")
-caching._InTreeCacheLocator.ensure_cache_path = refuse
-from dpforest.structure._kernels import *
+for name in ("InTreeCacheLocator", "_InTreeCacheLocator"):  # the older name
+    if hasattr(caching, name):
+        getattr(caching, name).ensure_cache_path = refuse
 from dpforest import DiPriMeForestClassifier
 model = DiPriMeForestClassifier(1, max_depth=1, bounds=(0, 1), classes=[0, 1]).fit([[0.5], [0.7]], [0, 1])
 place = os.environ["NUMBA_CACHE_DIR"]
