@@ -49,9 +49,12 @@ def _user_cache(environment: Mapping[str, str]) -> Path | None:
 
 
 def _can_be_written(place: Path) -> bool:
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    return place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    try:  # as numba does: rights alone do not tell whether a file system takes files
+        place.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError:
+        return False
+    return True
 
 
 def _remove(directory: Path, owner: int) -> None:

@@ -8,17 +8,20 @@ from dpforest import _compiled_code
 
 READ_ONLY = """
 import os, stat, sys
-access = os.access
-os.access = lambda path, *more, **options: "dpforest" not in str(path) and access(path, *more, **options)
-import dpforest
-import numba.core.caching as caching
-def refuse(self):
+import tempfile
+def refuse(*_, **__):
     raise OSError("read-only file system")
+honest, tempfile.TemporaryFile = tempfile.TemporaryFile, refuse
+import dpforest
+tempfile.TemporaryFile = honest
+import numba.core.caching as caching
 for name in ("InTreeCacheLocator", "_InTreeCacheLocator"):  # the older name
     if hasattr(caching, name):
         getattr(caching, name).ensure_cache_path = refuse
+import numpy as np
 from dpforest import DiPriMeForestClassifier
-model = DiPriMeForestClassifier(1, max_depth=1, bounds=(0, 1), classes=[0, 1]).fit([[0.5], [0.7]], [0, 1])
+model = DiPriMeForestClassifier(1, max_depth=1, bounds=(0, 1), classes=[0, 1])
+model.fit(np.array([[0.5], [0.7]]), [0, 1])
 place = os.environ["NUMBA_CACHE_DIR"]
 print(place, oct(stat.S_IMODE(os.stat(place).st_mode)), model.guarantee_.status)
 """
