@@ -19,6 +19,7 @@ from dpforest.mechanisms import (
     exponential,
     exponential_log_pmf,
     permute_and_flip,
+    quantile_range,
     quantile_utilities,
     subset_utilities,
 )
@@ -98,6 +99,12 @@ def test_quantile_scores_are_exact_at_the_largest_table(counts: list[int], share
     utilities, _ = quantile_utilities([counts], [0], [7], p, s)
     expected = [-abs(s * sum(counts[: t + 1]) - p * sum(counts)) for t in range(7)]
     assert utilities[0, :7].tolist() == expected
+
+
+def test_quantiles_too_fine_for_the_largest_table_are_refused() -> None:
+    assert quantile_range(1, 2**20) == 2 * (2**20 - 1)
+    with pytest.raises(ValueError, match="denominator"):
+        quantile_range(1, 2**20 + 1)
 
 
 @given(counts=st.lists(st.integers(0, ROWS // 5), min_size=5, max_size=5))

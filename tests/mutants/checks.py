@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import dpforest
+from dpforest import mechanisms
+from dpforest.audit import audit_replay
 from dpforest.backends import MemoryRows
 from dpforest.curator import Block, Centres, Curator, PrivateTable, Utility
 from dpforest.curator.payment import Payments
@@ -32,6 +34,7 @@ from dpforest.privacy import (
 from dpforest.schema import Range
 from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
+from tests.audit import test_replay
 from tests.counting import leaf_counts, rows_of_cells
 from tests.curator import test_utilities
 from tests.curator.conftest import CLASSES, TARGET, rows_of
@@ -147,7 +150,9 @@ def rates_are_rounded_down() -> None:
 
 
 def variances_are_rounded_up() -> None:
-    for variance in (Fraction(2), Fraction(1, 10), Fraction(10**7, 3)):
+    """Also where a square lies just below: 9 is one on every grid of standard deviations."""
+    just_above = [9 + Fraction(1, 4**bits) for bits in (10, 22, 23, 24, 40)]
+    for variance in (Fraction(2), Fraction(1, 10), Fraction(10**7, 3), *just_above):
         assert discrete_gaussian_parameter(variance) >= variance
 
 
@@ -227,13 +232,87 @@ def a_promise_is_not_below_what_is_spent() -> None:
 
 
 def sums_are_for_rows_that_come_and_go() -> None:
-    with curator_of(RECORDS[:2], relation=LABEL) as curator, pytest.raises(PrivacyError):
-        curator.lookup_sums("all", Fraction(1), "sums", [Block(0, np.ones((6, 1), int))], 1, by_class=True)
+    """Under label privacy a changed label would move two classes, or a quantile by more than was paid for."""
+    whole, blocks = Fraction(1), [Block(0, np.ones((6, 1), int))]
+    scores = (np.zeros(3), np.zeros((1, 3)), np.zeros((1, 2, 6, 3)), np.ones((1, 2)), np.zeros(1, int))
+    with curator_of(RECORDS[:2], relation=LABEL) as curator:
+        for ask in (
+            lambda: curator.lookup_sums("all", whole, "sums", blocks, 1, by_class=True),
+            lambda: curator.product_sums("all", whole, "sums", blocks, 1),
+            lambda: curator.target_quantile("all", whole, "bound", 1, 2),
+            lambda: curator.best_mixture("all", whole, FlatTrees.unsplit(1, 0), *scores),
+        ):
+            with pytest.raises(PrivacyError):
+                ask()
+
+
+def features_are_public_under_label_privacy_only() -> None:
+    with curator_of(RECORDS[:2]) as curator:
+        root, first = FlatTrees.unsplit(1, 1, curator.subsets.left_sets), np.zeros((1, 1), np.int32)
+        for ask in (
+            curator.public_cells,
+            lambda: curator.public_medians(root, 0, first),
+            lambda: curator.label_sums("all", np.ones((2, 1), np.int32)),
+        ):
+            with pytest.raises(PrivacyError):
+                ask()
 
 
 def blocks_stay_within_their_bound() -> None:
+    one_line_beyond = np.array([[1], [1], [-9], [1], [1], [1]])
     with curator_of(RECORDS[:2]) as curator, pytest.raises(ValueError, match="bound"):
-        curator.lookup_sums("all", Fraction(1), "sums", [Block(0, np.full((6, 1), -9))], 8, by_class=True)
+        curator.lookup_sums("all", Fraction(1), "sums", [Block(0, one_line_beyond)], 8, by_class=True)
+
+
+def scores_seen(records, schema, ask) -> np.ndarray:
+    """Scores that the exponential mechanism is given by a query."""
+    seen = []
+
+    def look(scores, *_):
+        seen.append(scores)
+        return np.zeros(len(scores), int)
+
+    with pytest.MonkeyPatch.context() as patch, curator_of(records, schema) as curator:
+        patch.setattr(mechanisms, "exponential", look)
+        ask(curator, FlatTrees.unsplit(1, 1, curator.subsets.left_sets))
+    return np.concatenate(seen)
+
+
+def labelled_rows_do_not_move_questions_about_others() -> None:
+    """The parts of a table are charged in parallel; a row may count in one of them only."""
+
+    def ask(curator, root):
+        features = np.zeros((1, 1), np.int32)
+        curator.medians("all", root, 0, features, Fraction(1), unlabelled_only=True)
+
+    unlabelled = [(0.1, "a", 99), (0.6, "b", 99), (0.9, "c", 99)]
+    alone = scores_seen(unlabelled, CLASSES, ask)
+    np.testing.assert_array_equal(scores_seen([*unlabelled, (0.9, "a", 1)], CLASSES, ask), alone)
+    assert not np.array_equal(scores_seen([*unlabelled, (0.9, "a", 99)], CLASSES, ask), alone)
+
+
+def splits_are_scored_by_their_utility(utility: Utility) -> None:
+    """What the mechanism sees are the scores whose ranges are proven, of the rows as they are."""
+    records = RECORDS[:9] + 3 * RECORDS[4:5]
+    schema = TARGET if utility in test_utilities.NUMBERS else CLASSES
+
+    def ask(curator, root):
+        centres = test_utilities.CENTRES.get(utility)
+        curator.splits("all", root, 0, test_utilities.ASKED, utility, Fraction(1), centres)
+
+    halved = [(x, c, y / 2) for x, c, y in records] if schema is TARGET else records
+    seen = scores_seen(halved, schema, ask)[0][test_utilities.IS_CUT]
+    np.testing.assert_array_equal(seen, test_utilities.scores(records, utility))
+
+
+def exact_medians_see_coarse_targets() -> None:
+    """Both features part the targets; the new row joins the low ones by one, the high ones by the other."""
+    X, y = np.repeat([[1.0, 1.0], [7.0, 7.0]], 20, axis=0), np.repeat([0.0, 1.0], 20)
+    model = dpforest.DiPriMeForestRegressor(
+        1, schema=test_replay.NUMBERS, max_depth=1, variant="permute_and_flip"
+    )
+    result = audit_replay(model, X, y, [7.0, 1.0], 1.0)
+    assert not result.violation, str(result)
 
 
 # --- life of a model ------------------------------------------------------------------------------------
@@ -248,7 +327,6 @@ def rows_are_gone_when_the_curator_is() -> None:
         curator._pay.for_noise("all", Fraction(1, 9), "late", 1, 1, 1)
 
 
-@pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
 def nothing_of_an_earlier_fit_survives() -> None:
     X, y = np.linspace(0, 1, 20)[:, None], np.arange(20) % 2
     model = dpforest.DiPriMeForestClassifier(2, **SMALL)

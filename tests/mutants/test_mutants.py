@@ -18,6 +18,7 @@ from tests.backends import test_limits as limits
 from tests.curator import test_assignment as assignment
 from tests.curator import test_largest_tables as largest
 from tests.curator.test_prices import assert_group_privacy, assert_priced
+from tests.mechanisms import test_largest_values
 from tests.mechanisms.test_likelihood_ratio import (
     test_no_neighbour_changes_a_probability_by_more_than_epsilon as keeps_epsilon,
 )
@@ -120,7 +121,11 @@ MUTANTS = {
         checks.rates_are_rounded_down,
     ),
     "variances rounded down": Mutant(
-        slip("dpforest.mechanisms.noise:_standard_deviation", ("4**k) - 1) + 1, 2**k", "4**k) - 1), 2**k")),
+        slip("dpforest.mechanisms.noise:_standard_deviation", ("math.ceil(variance", "math.floor(variance")),
+        checks.variances_are_rounded_up,
+    ),
+    "variances rounded down by one": Mutant(
+        slip("dpforest.mechanisms.noise:_standard_deviation", ("- 1) + 1, 2**k", "- 2) + 1, 2**k")),
         checks.variances_are_rounded_up,
     ),
     "rho of a group by k instead of k squared": Mutant(
@@ -193,9 +198,43 @@ MUTANTS = {
         slip(f"{SUMS}:_check_bound", ("np.abs(block.values)", "block.values")),
         checks.blocks_stay_within_their_bound,
     ),
-    "sums of rows sold to label privacy": Mutant(
-        slip(f"{SUMS}:SumQueries.lookup_sums", ("self._demand_row_privacy()", "pass")),
-        checks.sums_are_for_rows_that_come_and_go,
+    "sums with one line beyond their bound": Mutant(
+        slip(f"{SUMS}:_check_bound", (".sum(axis=1).max()", ".sum(axis=1).min()")),
+        checks.blocks_stay_within_their_bound,
+    ),
+    "class scores from a table of numbers": Mutant(
+        slip(f"{QUERIES}.splits", ("if utility is Utility.SQUARED_ERROR", "if utility is Utility.GINI")),
+        partial(checks.splits_are_scored_by_their_utility, Utility.GINI),
+    ),
+    "the unit of Gini for squared errors": Mutant(
+        slip(f"{QUERIES}.splits", ("utility.unit_for(self.schema)", "64")),
+        partial(checks.splits_are_scored_by_their_utility, Utility.SQUARED_ERROR),
+    ),
+    "targets not made coarse at the exact median": Mutant(
+        slip(f"{QUERIES}.features_by_median", ('"coarse target"', '"target"')),
+        checks.exact_medians_see_coarse_targets,
+    ),
+    "labelled rows in questions about others": Mutant(
+        slip(f"{QUERIES}.medians", ('"unlabelled" if unlabelled_only else "nothing"', '"nothing"')),
+        checks.labelled_rows_do_not_move_questions_about_others,
+    ),
+    **{
+        f"{query} sold to label privacy": Mutant(
+            slip(f"{SUMS}:SumQueries.{query}", ("self._demand_row_privacy()", "pass")),
+            checks.sums_are_for_rows_that_come_and_go,
+        )
+        for query in ("lookup_sums", "product_sums", "target_quantile", "best_mixture")
+    },
+    **{
+        f"{query} without label privacy": Mutant(
+            slip(f"{QUERIES}.{query}", ("self._demand_label_privacy()", "pass")),
+            checks.features_are_public_under_label_privacy_only,
+        )
+        for query in ("public_cells", "label_sums")
+    },
+    "medians for free": Mutant(
+        slip(f"{PAYMENT}:Payments.free_choice", ("is not NeighboringRelation.LABEL_CHANGE", "is None")),
+        checks.features_are_public_under_label_privacy_only,
     ),
     # --- secrets and noise ------------------------------------------------------------------------------
     "rows to trees round-robin": Mutant(
@@ -310,6 +349,10 @@ MUTANTS = {
     "bounds that sums have no room for": Mutant(
         slip(f"{SUMS}:_check_bound", ("if per_row > MAX_PER_ROW", "if bound > MAX_PER_ROW")),
         largest.test_bounds_one_step_beyond_are_refused_before_the_charge,
+    ),
+    "quantiles that scores have no room for": Mutant(
+        slip(f"{SPLITS}:quantile_range", ("<= 2**20:", "<= 2**24:")),
+        test_largest_values.test_quantiles_too_fine_for_the_largest_table_are_refused,
     ),
     "two rows with one place at the median": Mutant(
         kernel_slip("curator", ("np.uint64(48)", "np.uint64(32)")),
