@@ -15,8 +15,10 @@ from dpforest.backends import (
     Grid,
     LabelSums,
     LeafCounts,
+    LeafSums,
     Products,
     Residual,
+    TargetCounts,
     _kernels,
     memory,
 )
@@ -200,7 +202,7 @@ def test_splits_that_do_not_fit_the_table_are_refused(feature, threshold):
     with pytest.raises(ValueError, match="do not fit"):
         leaf_counts(rows(), trees)
     with pytest.raises(ValueError, match="do not fit"):
-        Residual(rows().grid, 8).then(0.0, 8.0, 0.0, trees, np.zeros(2))
+        Residual(rows().grid, 2).then(0.0, 8.0, 0.0, trees, np.zeros(2))
     trees.feature[0, 0], trees.threshold[0, 0] = 1, -1
     assert leaf_counts(rows(), trees)[0, :, 0].tolist() == [0, 5]
 
@@ -229,3 +231,24 @@ def test_scores_and_values_that_do_not_fit_are_refused():
             number_correct(rows(), *wrong)
     with pytest.raises(ValueError, match="needs a value"):
         Products(rows().grid, np.array([0]), [np.ones(5, np.int64)])
+
+
+def test_residuals_that_do_not_fit_are_refused():
+    """A level more than the table has room for, or the rows of another grid."""
+    grid = rows().grid  # codes 0 to 2
+    with pytest.raises(ValueError, match="levels"):
+        Residual(grid, 3)
+    fits = Residual(grid, 2).then(0.0, 2.0, 0.0, None, None)
+    assert rows().fold(TargetCounts(grid, fits)).tolist() == [5, 0, 0]
+    other, root = Grid.of(N_CELLS, 9), FlatTrees.unsplit(1, 0)
+    for make in (lambda: TargetCounts(other, fits), lambda: LeafSums(other, root, 0, residual=fits)):
+        with pytest.raises(ValueError, match="another grid"):
+            make()
+
+
+@pytest.mark.parametrize("nodes", [slice(-1, 1), slice(0, 3), slice(1, 1)])
+def test_nodes_that_a_level_has_not_are_refused(nodes):
+    grid, root, asked = rows().grid, FlatTrees.unsplit(1, 1), np.zeros((1, 2, 1), np.int32)
+    for kind in (CellCounts, CellMoments):
+        with pytest.raises(ValueError, match="nodes"):
+            kind(grid, root, 1, asked=asked, width=9, nodes=nodes)

@@ -203,7 +203,13 @@ MUTANTS = {
         checks.blocks_stay_within_their_bound,
     ),
     "class scores from a table of numbers": Mutant(
-        slip(f"{QUERIES}.splits", ("if utility is Utility.SQUARED_ERROR", "if utility is Utility.GINI")),
+        slip(
+            f"{QUERIES}.splits",
+            (
+                "in (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET)",
+                "in (Utility.GINI, Utility.CENTRED_TARGET)",
+            ),
+        ),
         partial(checks.splits_are_scored_by_their_utility, Utility.GINI),
     ),
     "the unit of Gini for squared errors": Mutant(
@@ -211,11 +217,11 @@ MUTANTS = {
         partial(checks.splits_are_scored_by_their_utility, Utility.SQUARED_ERROR),
     ),
     "targets not made coarse at the exact median": Mutant(
-        slip(f"{QUERIES}.features_by_median", ('"coarse target"', '"target"')),
+        slip(f"{QUERIES}.features_by_median", ("else By.COARSE_TARGET", "else By.TARGET")),
         checks.exact_medians_see_coarse_targets,
     ),
     "labelled rows in questions about others": Mutant(
-        slip(f"{QUERIES}.medians", ('"unlabelled" if unlabelled_only else "nothing"', '"nothing"')),
+        slip(f"{QUERIES}.medians", ("By.UNLABELLED if unlabelled_only else By.NOTHING", "By.NOTHING")),
         checks.labelled_rows_do_not_move_questions_about_others,
     ),
     **{
@@ -225,13 +231,10 @@ MUTANTS = {
         )
         for query in ("lookup_sums", "product_sums", "target_quantile", "best_mixture")
     },
-    **{
-        f"{query} without label privacy": Mutant(
-            slip(f"{QUERIES}.{query}", ("self._demand_label_privacy()", "pass")),
-            checks.features_are_public_under_label_privacy_only,
-        )
-        for query in ("public_cells", "label_sums")
-    },
+    "features of private rows shown": Mutant(
+        slip(f"{QUERIES}._public_rows", ("if not self._is_label_privacy", "if False")),
+        checks.features_are_public_under_label_privacy_only,
+    ),
     "medians for free": Mutant(
         slip(f"{PAYMENT}:Payments.free_choice", ("is not NeighboringRelation.LABEL_CHANGE", "is None")),
         checks.features_are_public_under_label_privacy_only,
@@ -254,6 +257,10 @@ MUTANTS = {
     "every block of rows with the trees of the first": Mutant(
         slip(f"{TREES}.of", ("RandomWords.keyed(self.key, block)", "RandomWords.keyed(self.key, 0)")),
         partial(assignment.test_trees_are_uniform_in_pairs_of_blocks_too, 3),
+    ),
+    "rows to trees by a key that everyone knows": Mutant(
+        slip("dpforest.curator.assignment:KeyedTrees.draw", ("words.take(4).tobytes()", "bytes(32)")),
+        checks.rows_share_a_tree_by_chance,
     ),
     "empty leaves without noise": Mutant(
         slip(
@@ -321,6 +328,13 @@ MUTANTS = {
         slip(f"{PAYMENT}:_choose", ("weights.any(axis=1)\n", "weights.any(axis=1) & scores.any(axis=1)\n")),
         checks.empty_nodes_choose_too,
     ),
+    "rows at a border counted by two threads": Mutant(
+        slip(
+            "dpforest.backends.memory:MemoryRows.fold",
+            ("self._blocks[begin:end]", "self._blocks[begin : end + 1]"),
+        ),
+        with_patch(limits.test_tables_do_not_depend_on_the_blocks_that_are_added, 2),
+    ),
     "rows without a label counted": Mutant(
         kernel_slip("backends", ("                if code >= 0:\n", "                if code >= -1:\n")),
         checks.rows_without_a_label_count_nowhere,
@@ -364,6 +378,13 @@ MUTANTS = {
             limits.test_what_a_schema_does_not_have_is_refused_whole,
             {"cells": np.array([[9, 0, 0]], np.uint8)},
         ),
+    ),
+    "residuals that no table has": Mutant(
+        slip(
+            "dpforest.backends.residuals:Residual.__post_init__",
+            ("self.levels <", "self.levels <="),
+        ),
+        limits.test_residuals_that_do_not_fit_are_refused,
     ),
     "levels that no table has": Mutant(
         slip(f"{GRID}.check", ("target.max(initial=-1) >= self.n_codes", "False")),

@@ -47,6 +47,10 @@ class Residual:
     high: float = 1.0
     steps: tuple[Step, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not 0 < self.levels < self.grid.n_codes:
+            raise ValueError("The new target has levels that the old one has not.")
+
     def then(
         self,
         low: float,

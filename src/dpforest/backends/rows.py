@@ -142,7 +142,11 @@ class TableSpec(Protocol):
 
 
 class Rows(Protocol):
-    """Private rows, wherever they are. All that may be asked of them is a sum over all of them."""
+    """Private rows, wherever they are. All that may be asked of them is a sum over all of them.
+
+    They were checked against their grid and are no more than `MAX_ROWS`, or they are refused when they are
+    taken, before anything is charged: no sum leaves 64 bits then (see `limits`).
+    """
 
     @property
     def grid(self) -> Grid:

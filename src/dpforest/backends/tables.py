@@ -61,6 +61,9 @@ class TargetCounts(_Spec):
 
     residual: Residual | None = None
 
+    def __post_init__(self) -> None:
+        _check_residual(self.residual, self.grid)
+
     @property
     def shape(self) -> tuple[int, ...]:
         """One entry per code."""
@@ -153,6 +156,7 @@ class _Walked(_Spec):
 
     def __post_init__(self) -> None:
         check_walk(self.trees, self.level, self.grid, self.assignment)
+        _check_residual(self.residual, self.grid)
 
     def _walk(self, block: Block) -> tuple[Any, ...]:
         trees = self.trees
@@ -255,6 +259,8 @@ class _ByCell(_Walked):
             raise ValueError("Every node needs features of the table to ask about.")
         if self.width < n_cells[self.asked].max():
             raise ValueError("The table is narrower than a feature that is asked about.")
+        if not 0 <= self.here.start < self.here.stop <= self.trees.n_trees * 2**self.level:
+            raise ValueError("The table asks about nodes that the level has not.")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -351,6 +357,11 @@ def fold_by_nodes(rows: Rows, table: CellCounts | CellMoments) -> Iterator[tuple
     for first in range(0, n_nodes, size):
         nodes = slice(first, min(first + size, n_nodes))
         yield nodes, rows.fold(replace(table, nodes=nodes))
+
+
+def _check_residual(residual: Residual | None, grid: Grid) -> None:
+    if residual is not None and residual.grid != grid:
+        raise ValueError("What is left of targets belongs to rows of another grid.")
 
 
 def _target(block: Block, residual: Residual | None) -> NDArray[np.int32]:
