@@ -23,7 +23,7 @@ from dpforest.cli import main
 from dpforest.curator import Curator, Look, Utility, payment
 from dpforest.curator.assignment import GivenTrees
 from dpforest.forests import base
-from dpforest.privacy import BudgetAccountant, Event, exponential_epsilon_from_rho
+from dpforest.privacy import BudgetAccountant, Event, PrivacyError, exponential_epsilon_from_rho
 from dpforest.schema import Classes, Numeric, Range, Schema
 from dpforest.structure import FlatTrees
 
@@ -81,8 +81,9 @@ def test_a_result_says_what_was_done():
 def test_nothing_is_spent_and_the_estimator_is_left_alone():
     accountant = BudgetAccountant(epsilon=1.0)
     model = dpforest.RandomDecisionTreesClassifier(2, schema=TWO, max_depth=1, accountant=accountant)
-    with BudgetAccountant(epsilon=1.0) as default:
-        audit_replay(model, X, Y, ODD, 1)
+    audit_replay(model, X, Y, ODD, 1)
+    with BudgetAccountant(epsilon=1.0) as default, pytest.raises(PrivacyError, match="nothing was charged"):
+        audit_replay(model, X, Y, ODD, 1)  # such fits promise nothing, so nobody may pay for them
     assert len(accountant) == len(default) == 0
     assert not hasattr(model, "guarantee_")
     assert model.random_state is None

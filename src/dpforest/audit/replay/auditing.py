@@ -11,22 +11,26 @@ are for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dpforest.audit.replay.facts import differing
-from dpforest.audit.replay.movement import price
+from dpforest.audit.replay.movement import Movement, price
 from dpforest.audit.replay.neighbours import Neighbour, Source, Table, neighbours_of
 from dpforest.audit.replay.result import Finding, ReplayResult
 from dpforest.audit.replay.running import Outside, watched_fit
 from dpforest.audit.replay.watching import Asked, Diverged, Recorder, Replayer
 from dpforest.audit.statistical import declared_schema
+from dpforest.curator import Observer
 from dpforest.forests.base import PrivateForest
-from dpforest.privacy import BudgetPlan, row_multiplier
+from dpforest.privacy import row_multiplier
+
+Tell: TypeAlias = Callable[[str, str, str], None]
 
 
 def audit_replay(
@@ -77,85 +81,99 @@ def audit_replay(
     >>> result.violation, result.neighbours[0], round(result.loss, 6)
     (False, 'one row more, in front', 1.0)
     """
-    if not isinstance(estimator, PrivateForest):
-        raise TypeError("Only estimators of this library can be replayed; use `audit` for others.")
-    voids = clone(estimator).set_params(random_state=None)._voids()
-    if voids:
-        raise ValueError(f"Nothing is promised, so there is nothing to replay: {'; '.join(voids)}.")
-    plan = estimator.privacy_plan()
-    make = source or _arrays_like(X, y)
-    both = getattr(estimator, "persons_in_both", False)
+    talk = _Talk(estimator, source or _arrays_like(X, y), random_state)
     table = _table(estimator, list(X), list(y))
-    person = _table(estimator, [row], [label], estimator.max_rows_per_person, both)
-    recorder = Recorder()
-    first = watched_fit(estimator, *_made(make, table.rows, table.labels), random_state, recorder)
-    if first.error is not None:
-        raise first.error
-    pure = plan.currency == "pure"
-    findings = [
-        Finding("price", f"the look for {look.event.purpose}", "it ran at more than it was charged", "any")
-        for look in recorder.looks
-        if price(look, pure) > look.event.cost
-    ]
-    loss, seen = Fraction(0), []
-    for neighbour in neighbours_of(table, person, plan.relation, both):
-        given = _made(make, neighbour.rows, neighbour.labels)
-        found, cost = _replay(estimator, given, random_state, recorder, first, neighbour, plan)
-        findings += found
-        loss = max(loss, cost)
-        seen.append(neighbour.words)
-    if not seen:
+    person = _table(estimator, [row], [label], estimator.max_rows_per_person, talk.both)
+    talk.record(table)
+    neighbours = list(neighbours_of(table, person, talk.plan.relation, talk.both))
+    if not neighbours:
         raise ValueError("This table has no neighbours by the promised relation; give it more rows.")
+    costs = [talk.replay(neighbour) for neighbour in neighbours]
     return ReplayResult(
         name or type(estimator).__name__,
-        float(_promised(plan)),
-        float(loss),
-        plan.symbol,
-        sum(isinstance(entry, Asked) for entry in recorder.entries),
-        len(recorder.looks),
-        tuple(seen),
-        tuple(findings),
+        float(talk.promised),
+        float(max(costs)),
+        talk.plan.symbol,
+        sum(isinstance(entry, Asked) for entry in talk.recorder.entries),
+        len(talk.recorder.looks),
+        tuple(neighbour.words for neighbour in neighbours),
+        tuple(talk.findings),
     )
 
 
-def _replay(
-    estimator: PrivateForest,
-    table: tuple[Any, Any],
-    random_state: int,
-    recorder: Recorder,
-    first: Outside,
-    neighbour: Neighbour,
-    plan: BudgetPlan,
-) -> tuple[list[Finding], Fraction]:
-    """Replay on one neighbour; return what was found and what the movements cost."""
-    findings: list[Finding] = []
+class _Talk:
+    """A fit that is recorded once and replayed many times, and what was found."""
 
-    def tell(kind: str, where: str, what: str) -> None:
-        findings.append(Finding(kind, where, what, neighbour.words))
+    def __init__(self, estimator: PrivateForest, make: Source, random_state: int) -> None:
+        if not isinstance(estimator, PrivateForest):
+            raise TypeError("Only estimators of this library can be replayed; use `audit` for others.")
+        voids = clone(estimator).set_params(random_state=None)._voids()
+        if voids:
+            raise ValueError(f"Nothing is promised, so there is nothing to replay: {'; '.join(voids)}.")
+        self.estimator, self.make, self.random_state = estimator, make, random_state
+        self.plan = estimator.privacy_plan()
+        self.both: bool = getattr(estimator, "persons_in_both", False)
+        self.recorder = Recorder()
+        self.first = Outside()
+        self.findings: list[Finding] = []
 
-    replayer = Replayer(recorder.entries, neighbour.kept, tell)
-    try:
-        second = watched_fit(estimator, *table, random_state, replayer)
-        replayer.end()
-        _compare(first, second, tell)
-    except Diverged:
-        pass  # told where
-    pure, cost = plan.currency == "pure", Fraction(0)
-    both = 2 if getattr(estimator, "persons_in_both", False) else 1
-    allowed = both * row_multiplier(plan.relation, plan.max_rows_per_person)
-    for movement in replayer.movements:
-        steps = movement.steps(pure)
-        cost += movement.look.event.cost * (steps if pure else steps**2)
-        if steps > allowed:
-            where = f"the look for {movement.look.event.purpose}"
-            tell("movement", where, f"its tables moved by {steps} times what was declared for {allowed}")
-    if cost > _promised(plan):
-        share = float(cost / _promised(plan))
-        tell("total", "all looks", f"the movements cost {share:.4g} times what is promised")
-    return findings, cost
+    @property
+    def promised(self) -> Fraction:
+        """What one person may cost, in the plan's currency."""
+        return self.plan.epsilon if self._is_pure else self.plan.cost.rho
+
+    @property
+    def _is_pure(self) -> bool:
+        return self.plan.currency == "pure"
+
+    def record(self, table: Table) -> None:
+        """Fit for the first time, and compare what the mechanisms were run at with what was charged."""
+        self.first = self._fit(table.rows, table.labels, self.recorder)
+        if self.first.error is not None:
+            raise self.first.error
+        for look in self.recorder.looks:
+            if price(look, self._is_pure) > look.event.cost:
+                where = f"the look for {look.event.purpose}"
+                self.findings.append(Finding("price", where, "it ran at more than it was charged", "any"))
+
+    def replay(self, neighbour: Neighbour) -> Fraction:
+        """Fit on a neighbour with the answers of the first fit; return what the movements cost."""
+
+        def tell(kind: str, where: str, what: str) -> None:
+            self.findings.append(Finding(kind, where, what, neighbour.words))
+
+        replayer = Replayer(self.recorder.entries, neighbour.kept, tell)
+        try:
+            second = self._fit(neighbour.rows, neighbour.labels, replayer)
+            replayer.end()
+            _compare(self.first, second, tell)
+        except Diverged:
+            pass  # told where
+        return self._add_up(replayer.movements, tell)
+
+    def _add_up(self, movements: list[Movement], tell: Tell) -> Fraction:
+        """Compare how far tables moved with what was declared, and the cost of it all with the promise."""
+        parts = 2 if self.both else 1
+        allowed = parts * row_multiplier(self.plan.relation, self.plan.max_rows_per_person)
+        cost = Fraction(0)
+        for movement in movements:
+            steps = movement.steps(self._is_pure)
+            cost += movement.look.event.cost * (steps if self._is_pure else steps**2)
+            if steps > allowed:
+                where = f"the look for {movement.look.event.purpose}"
+                tell("movement", where, f"its tables moved by {steps} declared steps, and {allowed} may be")
+        if cost > self.promised:
+            share = float(cost / self.promised)
+            tell("total", "all looks", f"the movements cost {share:.4g} times what is promised")
+        return cost
+
+    def _fit(self, rows: list[Any], labels: list[Any], observer: Observer) -> Outside:
+        with np.errstate(all="ignore"):  # a float32 cannot hold every float
+            X, y = self.make(rows, labels)
+        return watched_fit(self.estimator, X, y, self.random_state, observer)
 
 
-def _compare(first: Outside, second: Outside, tell: Any) -> None:
+def _compare(first: Outside, second: Outside, tell: Tell) -> None:
     """Compare what is seen from outside."""
     if second.error is not None:
         kind = type(second.error).__name__
@@ -172,11 +190,6 @@ def _compare(first: Outside, second: Outside, tell: Any) -> None:
         tell("release", where, "it differs though all answers are the same")
 
 
-def _promised(plan: BudgetPlan) -> Fraction:
-    """Return what one person may cost, in the plan's currency."""
-    return plan.epsilon if plan.currency == "pure" else plan.cost.rho
-
-
 def _table(
     estimator: PrivateForest,
     rows: list[Any],
@@ -189,11 +202,6 @@ def _table(
     if also_unlabelled and (codes >= 0).all():
         rows, labels, codes = rows * 2, labels + [None] * len(labels), np.append(codes, [-1] * len(codes))
     return Table(rows * times, labels * times, np.tile(codes, times))
-
-
-def _made(make: Source, rows: list[Any], labels: list[Any]) -> tuple[Any, Any]:
-    with np.errstate(all="ignore"):  # a float32 cannot hold every float
-        return make(rows, labels)
 
 
 def _arrays_like(X: Any, y: Any) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import io
 import logging
 import pickle
@@ -57,15 +56,11 @@ def watched_fit(estimator: Any, X: Any, y: Any, random_state: int, observer: Obs
     """
     model = clone(estimator).set_params(random_state=random_state, accountant=None)
     seen = Outside()
-
-    def run() -> None:
-        with watched_by(observer), _caught(seen):
-            try:
-                model.fit(X, y)
-            except Exception as error:
-                seen.error = error
-
-    contextvars.Context().run(run)  # a new context has no default accountant
+    with watched_by(observer), _caught(seen):
+        try:
+            model.fit(X, y)
+        except Exception as error:
+            seen.error = error
     if seen.error is None:
         seen.released = facts_of(model, "the fitted model")
         seen.released |= facts_of(len(pickle.dumps(model)), "the size of the pickle")
