@@ -28,6 +28,7 @@ from dpforest.privacy import (
     BudgetExceededError,
     BudgetPlan,
     Ledger,
+    LeftBehind,
     NeighboringRelation,
     PrivacyError,
 )
@@ -231,6 +232,13 @@ def a_promise_is_not_below_what_is_spent() -> None:
         assert Fraction(str(plan.guarantee.epsilon)) >= plan.total  # a float is read by its decimal text
 
 
+def persons_in_both_sets_cost_what_was_promised() -> None:
+    from tests.forests.conftest import patients_table
+    from tests.forests.test_persons import test_a_person_never_costs_more_than_promised as costs_no_more
+
+    costs_no_more("SSPE-1, persons in both", "one row", patients_table(60))
+
+
 def sums_are_for_rows_that_come_and_go() -> None:
     """Under label privacy a changed label would move two classes, or a quantile by more than was paid for."""
     whole, blocks = Fraction(1), [Block(0, np.ones((6, 1), int))]
@@ -355,3 +363,9 @@ def a_void_fit_says_so() -> None:
     for void in VOID:
         model = dpforest.DiPriMeForestClassifier(2, **{**SMALL, **void}).fit(X, y)
         assert model.guarantee_.status == "void"
+
+
+def a_fit_out_of_reach_of_its_accountant_is_refused() -> None:
+    model = dpforest.DiPriMeForestClassifier(2, **SMALL, accountant=LeftBehind())
+    with pytest.raises(PrivacyError):
+        model.fit(np.zeros((4, 1)), np.zeros(4, int))

@@ -132,6 +132,13 @@ MUTANTS = {
         slip("dpforest.privacy.plan:BudgetPlan.__post_init__", ("/ multiplier**2", "/ multiplier")),
         partial(assert_group_privacy, ZCDP),
     ),
+    "two rows of a person that move one count paid apart": Mutant(
+        slip(
+            "dpforest.forests.semi_supervised:SemiSupervisedPartitioningEnsembleClassifier._counted",
+            ("return 4 if self.delta else 2", "return 2"),
+        ),
+        checks.persons_in_both_sets_cost_what_was_promised,
+    ),
     "a pool overdrawn": Mutant(
         slip("dpforest.privacy.ledger:Ledger.charge", ("if cost > remaining", "if cost > holds")),
         checks.a_pool_is_not_overdrawn,
@@ -414,6 +421,10 @@ MUTANTS = {
             ("is not None and voids", "is not None and not voids"),
         ),
         checks.a_void_fit_is_not_charged,
+    ),
+    "a fit for free where the accountant is out of reach": Mutant(
+        slip("dpforest.forests.charging:Charging._payer", ("raise payer.refusal()", "return None")),
+        checks.a_fit_out_of_reach_of_its_accountant_is_refused,
     ),
     "a seed that is not mentioned": Mutant(
         slip("dpforest.forests.base:PrivateForest._voids", ("if self.random_state is not None", "if False")),
