@@ -137,6 +137,7 @@ def _case(
 ) -> Case:
     row, form = list(world.odd)[odd], list(world.sources)[source]
     estimator = _estimator(kind, changes, PROMISES[promise], world, RANGES[source % 2])
+    estimator.set_params(n_jobs=1 + odd % 2)  # threads divide the rows among themselves
     if estimator.privacy_plan().relation is not NeighboringRelation.ADD_OR_REMOVE_ONE:
         n_rows = SIZES[0]  # there must be somebody whose row or label can change
     return Case(f"{name} | {promise} | {form} | {n_rows} | {row}", estimator, world, row, form, n_rows)
