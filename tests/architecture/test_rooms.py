@@ -22,8 +22,8 @@ MAY_IMPORT = {
     "curator": {"backends", "mechanisms", "privacy", "schema", "structure"},
     "datasets": {"schema"},
     "inspection": {"trees"},
-    "linear": {"curator", "schema"},
-    "trees": {"curator", "schema", "structure"},
+    "linear": {"curator", "privacy", "schema"},
+    "trees": {"curator", "privacy", "schema", "structure"},
     "audit": {
         "baselines",
         "curator",

@@ -108,7 +108,7 @@ def two_leaves(X, y, random_state):
     plan = BudgetPlan.divide(2, 0, {"leaves": 1})
     with Curator(PrivateTable(X, y, TWO), plan, RandomWords.seeded(random_state)) as curator:
         curator.scatter_rows(2)
-        return curator.leaf_histograms("leaves", FlatTrees.unsplit(2, 0))
+        return curator.leaf_histograms("leaves", FlatTrees.unsplit(2, 0)).values
 
 
 def test_groups_of_equal_size(monkeypatch):
@@ -169,7 +169,7 @@ def test_forgotten_charge(monkeypatch, forgotten):
     charge = payment.Payments._charge
 
     def forgetful(self, pool, share, purpose, *rest):
-        if purpose != forgotten:
+        if str(purpose) != forgotten:
             charge(self, pool, share, purpose, *rest)
 
     monkeypatch.setattr(payment.Payments, "_charge", forgetful)

@@ -20,10 +20,10 @@ from dpforest.audit.replay.movement import Movement, price
 from dpforest.backends import By, CellCounts, LeafSums, Residual
 from dpforest.baselines import FriedmanSchusterTreeClassifier
 from dpforest.cli import main
-from dpforest.curator import Curator, Look, Utility, payment
+from dpforest.curator import Curator, Look, Noisy, Utility, payment
 from dpforest.curator.assignment import GivenTrees
 from dpforest.forests import base
-from dpforest.privacy import BudgetAccountant, Event, PrivacyError, exponential_epsilon_from_rho
+from dpforest.privacy import BudgetAccountant, Event, Kind, PrivacyError, Query, exponential_epsilon_from_rho
 from dpforest.schema import Classes, Numeric, Range, Schema
 from dpforest.structure import FlatTrees
 
@@ -137,8 +137,8 @@ class SkipsEmptyLeaves(dpforest.RandomDecisionTreesClassifier):
         noise = curator._pay.for_noise("leaves", Fraction(1), "leaf class counts", trees.n_trees, 1, 1)
         counts = curator._leaf_counts(trees)
         full = counts.any(axis=-1)
-        counts[full] = noise(counts[full])
-        return counts
+        counts[full] = noise(counts[full]).values
+        return Noisy(counts, noise.sd)
 
 
 class LooksTwice(Peeking):
@@ -147,7 +147,7 @@ class LooksTwice(Peeking):
     def _fill(self, curator, trees):
         noise = curator._pay.for_noise("leaves", Fraction(1), "leaf class counts", 1, 1, 1)
         counts = curator._leaf_counts(trees)
-        return (noise(counts) + noise(counts)) // 2
+        return Noisy((noise(counts).values + noise(counts).values) // 2, noise.sd)
 
 
 class OrderFromRows(Peeking):
@@ -193,8 +193,7 @@ class KeepsRowCount(dpforest.DiPriMeForestClassifier):
 class KeepsExactCounts(Peeking):
     def _fill(self, curator, trees):
         exact = curator._leaf_counts(trees)
-        curator.leaf_histograms("leaves", trees)
-        return exact
+        return Noisy(exact, curator.leaf_histograms("leaves", trees).sd)
 
 
 FLAWED = {
@@ -240,9 +239,11 @@ def unclipped_above(residual, block):
     return np.where(np.isnan(scaled), -1, np.maximum(scaled, 0)).astype(np.int32)
 
 
-def doubled_soft_histogram(curator, pool, trees, share=Fraction(1), purpose="leaf target sums"):
+def doubled_soft_histogram(curator, pool, trees, share=Fraction(1), query=None):
     levels = curator.schema.range.levels
-    noise = curator._pay.for_noise(pool, share, purpose, curator._copies(trees), levels, levels**2)
+    noise = curator._pay.for_noise(
+        pool, share, query or "leaf target sums", curator._copies(trees), levels, levels**2
+    )
     counts, sums = np.moveaxis(curator._rows.fold(LeafSums(**curator._walk(trees, trees.depth))), -1, 0)
     return noise(np.stack([2 * sums, 2 * (levels * counts - sums)], axis=-1))
 
@@ -334,7 +335,7 @@ def test_the_command_tells_what_it_found_by_its_exit_code(monkeypatch, tmp_path)
 
 
 def look(mechanism, moves, strength=1, copies=1, blocks=(), cost=1):
-    event = Event("pool", mechanism, "purpose", Fraction(cost), "all rows")
+    event = Event("pool", mechanism, Query(Kind.OTHER, "purpose"), Fraction(cost), "all rows")
     return Look(event, Fraction(strength), copies, moves, blocks)
 
 

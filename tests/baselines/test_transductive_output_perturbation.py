@@ -8,6 +8,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from dpforest.audit import audit
+from dpforest.backends import LabelSums
 from dpforest.baselines import TransductiveOutputPerturbationClassifier
 from dpforest.baselines.transductive_output_perturbation import (
     COLUMN_NORM,
@@ -165,9 +166,11 @@ def test_the_auditor_passes_it_and_catches_noise_for_a_shorter_column(monkeypatc
     assert not audit(ONE_LEAF, "one row alone", **options).violation
     honest = Curator.label_sums
 
-    def too_little(curator, pool, weights, share=1, purpose=""):
-        answer = honest(curator, pool, weights // 16, share, purpose)
-        return answer + curator._rows.label_sums(weights) - curator._rows.label_sums(weights // 16)
+    def too_little(curator, pool, weights, share=1, query=None):
+        answer = honest(curator, pool, weights // 16, share, query)
+        rest = np.zeros((curator._n_rows(), weights.shape[1]), np.int32)
+        rest[curator._rows.is_labelled()] = weights - weights // 16
+        return answer._replace(values=answer.values + curator._rows.fold(LabelSums(curator._grid, rest)))
 
     monkeypatch.setattr(Curator, "label_sums", too_little)
     assert audit(ONE_LEAF, "one row alone", **options).violation

@@ -343,7 +343,7 @@ def test_the_plan_is_that_of_the_fit(cli, visits):
     cli(FIT)
     model = dpforest.load(visits / "model.json")
     assert planned["plan"] == model.ledger_.plan.to_dict()
-    rehearsed = {look["purpose"]: look["parameters"] for look in planned["rehearsal"]["looks"]}
+    rehearsed = {look["purpose"]: look["parameters"] for look in planned["rehearsal"]["queries"]}
     assert rehearsed["leaf class counts"] == dict(model.noise_scales_["leaf class counts"])
     assert charges(visits) == 1
 
@@ -354,7 +354,7 @@ def test_every_estimator_can_be_planned_without_rows(cli, visits):
             answer = json.loads(
                 cli(f"plan --schema schema.json --epsilon 1 --estimator {name} --json").stdout
             )
-            assert answer["rehearsal"]["looks"]
+            assert answer["rehearsal"]["queries"]
 
 
 def test_a_drawn_tree_says_where_rows_go():

@@ -38,7 +38,7 @@ def sums_of(labels, n_classes):
 
 def rate_of(curator):
     """The a in exp(-a |k|), from the standard deviation on the ledger."""
-    return 2 * np.arcsinh(1 / np.sqrt(2 * curator.noise_sd**2))
+    return 2 * np.arcsinh(1 / np.sqrt(2 * curator.ledger.events[-1].parameters["noise_sd"] ** 2))
 
 
 def test_sums_are_those_of_a_loop():
@@ -83,7 +83,7 @@ def test_answers_follow_the_charged_noise():
     epsilon = Fraction(1, 2)
     with curator_of(labels, 2, epsilon=epsilon) as curator:
         wide[:, 0] = 1  # the longest row has norm 1
-        noise = curator.label_sums("weights", wide)[:, 1]
+        noise = curator.label_sums("weights", wide).values[:, 1]
     noise[0] -= 2
     values = np.arange(-3, 4)
     expected = np.exp(discrete_laplace_log_pmf(values, Rate.floor(epsilon))) * len(noise)
@@ -94,7 +94,7 @@ def test_answers_follow_the_charged_noise():
 
 def test_two_classes_add_up_to_the_public_total():
     with curator_of([0, 1, 0, 1], 2) as curator:
-        sums = curator.label_sums("weights", WEIGHTS)
+        sums = curator.label_sums("weights", WEIGHTS).values
     np.testing.assert_array_equal(sums.sum(axis=1), WEIGHTS.sum(axis=0))
 
 
@@ -103,15 +103,14 @@ def test_gaussian_noise_is_made_for_the_euclidean_norm():
     sds = []
     for n_classes in (2, 3):
         with curator_of([0, 1, 0, 1], n_classes, delta=1e-6) as curator:
-            curator.label_sums("weights", WEIGHTS)
-            sds.append(curator.noise_sd)
+            sds.append(curator.label_sums("weights", WEIGHTS).sd)
             rho = float(curator.ledger.plan.total)
         assert sds[-1] == pytest.approx(np.sqrt(16 * (n_classes - 1) / (2 * rho)), rel=1e-3)
 
 
 def test_nobody_labelled_is_answered_with_noise():
     with curator_of([None, None], 3) as curator:
-        assert curator.label_sums("weights", np.empty((0, 5), np.int32)).shape == (5, 3)
+        assert curator.label_sums("weights", np.empty((0, 5), np.int32)).values.shape == (5, 3)
         assert rate_of(curator) == pytest.approx(1 / 2, rel=1e-4)
 
 

@@ -69,6 +69,6 @@ def test_public_medians_take_nothing_from_the_tape_of_the_noise():
             if with_medians:
                 trees = FlatTrees.unsplit(3, 1, curator.subsets.left_sets)
                 curator.public_medians(trees, 0, np.zeros((3, 1), np.int32))
-            return curator.leaf_histograms("everything", FlatTrees.unsplit(3, 0))
+            return curator.leaf_histograms("everything", FlatTrees.unsplit(3, 0)).values
 
     np.testing.assert_array_equal(noisy(True), noisy(False))

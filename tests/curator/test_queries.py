@@ -144,7 +144,7 @@ def test_joint_splits_keep_their_epsilon_over_all_small_tables(open_curator, uti
 def test_leaf_histograms_carry_the_charged_noise(open_curator, delta):
     with open_curator(RECORDS, epsilon=2000, delta=delta) as curator:
         trees = FlatTrees.unsplit(20_000, 0)
-        noisy = curator.leaf_histograms("everything", trees)
+        noisy = curator.leaf_histograms("everything", trees).values
         per_tree = curator.ledger.plan.total / 20_000
         (event,) = curator.ledger
     noise = noisy[:, 0] - np.array([2, 2, 2])
@@ -163,7 +163,7 @@ def test_rows_of_majority_carry_the_charged_noise(open_curator):
     """Two rows of class 0, one of class 1: the majority has two. Chi-square, false alarms below 1e-6."""
     epsilon = Fraction(1, 2)
     with open_curator(RECORDS[:2] + RECORDS[5:], epsilon=epsilon * DRAWS) as curator:
-        found = curator.rows_of_majority("everything", FlatTrees.unsplit(DRAWS, 0))
+        found = curator.rows_of_majority("everything", FlatTrees.unsplit(DRAWS, 0)).values
     support = np.arange(-100, 101)
     log_pmf = mechanisms.discrete_laplace_log_pmf(support, Rate.floor(epsilon))
     assert_follows(np.clip(found - 2, -100, 100) + 100, log_pmf)
@@ -178,7 +178,7 @@ def test_one_row_or_label_moves_the_rows_of_majority_by_at_most_one(open_curator
         with open_curator(rows, epsilon=10**6) as curator:
             tree = FlatTrees.unsplit(1, 1, curator.subsets.left_sets)
             tree.feature[0, 0], tree.threshold[0, 0] = 0, 1
-            return int(curator.rows_of_majority("everything", tree)[0])
+            return int(curator.rows_of_majority("everything", tree).values[0])
 
     before = exact(records)
     for x, letter, _ in RECORDS:
@@ -192,7 +192,7 @@ def test_one_row_or_label_moves_the_rows_of_majority_by_at_most_one(open_curator
 def test_soft_histograms_release_both_sums(open_curator):
     records = [(0.1, "a", 0.25), (0.1, "a", 1.0), (0.1, "a", np.nan), (0.1, "a", 99)]
     with open_curator(records, TARGET, epsilon=10**7) as curator:
-        sums = curator.leaf_soft_histograms("everything", FlatTrees.unsplit(1, 0))
+        sums = curator.leaf_soft_histograms("everything", FlatTrees.unsplit(1, 0)).values
     np.testing.assert_array_equal(sums, [[[2 + 8 + 8, 6 + 0 + 0]]])  # the unknown target is left out
 
 
@@ -206,14 +206,14 @@ def test_labels_follow_permute_and_flip(open_curator):
 def test_counts_are_noisy_and_charged(open_curator):
     with open_curator(RECORDS, epsilon=200) as curator:
         assert curator.row_count("everything", Fraction(1, 2)) == 6
-        np.testing.assert_array_equal(curator.class_counts("everything", Fraction(1, 2)), [2, 2, 2])
+        np.testing.assert_array_equal(curator.class_counts("everything", Fraction(1, 2)).values, [2, 2, 2])
         assert curator.ledger.total() == 200
 
 
 def test_rows_are_scattered_uniformly_and_independently_of_order(open_curator):
     with open_curator(RECORDS * 5000, epsilon=10**6) as curator:
         curator.scatter_rows(7)
-        counts = curator.leaf_histograms("everything", FlatTrees.unsplit(7, 0)).sum(axis=(1, 2))
+        counts = curator.leaf_histograms("everything", FlatTrees.unsplit(7, 0)).values.sum(axis=(1, 2))
         assert curator.ledger.events[0].parameters["trees_per_row"] == 1
     assert counts.sum() == 30_000
     assert chisquare(counts).pvalue > 1e-6
@@ -315,7 +315,7 @@ def test_two_classes_release_one_noisy_count_and_the_public_size():
     schema = Schema(CLASSES.features, Classes([0, 1]))
     records = [(0.1, "a", 0)] * 30 + [(0.1, "a", 1)] * 12
     with label_private(records, schema) as curator:
-        counts = curator.leaf_histograms("everything", FlatTrees.unsplit(50, 0))
+        counts = curator.leaf_histograms("everything", FlatTrees.unsplit(50, 0)).values
     assert (counts.sum(axis=-1) == 42).all()
     assert counts[..., 1].std() > 0
 

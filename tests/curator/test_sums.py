@@ -184,7 +184,7 @@ def test_what_is_left_of_a_target_depends_on_its_own_row_only(open_curator):
         with open_curator(rows, TARGET, noiseless=True) as curator:
             curator.subtract(-4.0, 4.0, constant=4.0)
             curator.subtract(-2.0, 2.0, tree=tree, leaves=np.array([1.0, 3.0]))
-            return curator.leaf_soft_histograms("everything", FlatTrees.unsplit(1, 0))[0, 0]
+            return curator.leaf_soft_histograms("everything", FlatTrees.unsplit(1, 0)).values[0, 0]
 
     # 0.5 is level 4: 4 - 4 - 1 = -1, which is level 2 of 8 between -2 and 2; 8 - 4 - 3 = 1 is level 6;
     # 0 - 4 - 1 = -5 is moved to the end, level 0

@@ -9,8 +9,13 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from dpforest import DiPriMeForestClassifier, DiPriMeForestRegressor, PrivateForestClassifier
-from dpforest.privacy import BudgetAccountant, NeighboringRelation, PrivacyError, PrivacyLeakWarning
+from dpforest import (
+    DiPriMeForestClassifier,
+    DiPriMeForestRegressor,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+)
+from dpforest.privacy import BudgetAccountant, Kind, NeighboringRelation, PrivacyError, PrivacyLeakWarning
 from dpforest.schema import Classes, Schema
 from tests.forests.conftest import FEATURES, MODELS, fit, is_classifier, training_target
 
@@ -36,8 +41,10 @@ def test_the_guarantee_and_the_ledger_tell_what_was_spent(model, patients):
     kept = Fraction(98, 100) if getattr(model, "persons_in_both", False) else 1
     assert model.ledger_.total() == kept * model.privacy_plan().total
     purposes = [event.purpose for event in model.ledger_]
-    assert purposes[-1].startswith(("leaf", "weights of the parts"))
-    assert set(model.noise_scales_) == set(purposes)
+    last = {Kind.LEAF_COUNTS, Kind.LEAF_SUMS, Kind.LEAF_LABELS, Kind.LABEL_SUMS, Kind.PART_WEIGHTS}
+    assert model.ledger_.events[-1].kind in last
+    assert list(model.noise_scales_.values()) == [dict(event.parameters) for event in model.ledger_]
+    assert set(purposes) <= set(model.noise_scales_)
     assert len(model.ledger_.to_frame()) == len(purposes)
 
 
@@ -260,3 +267,24 @@ def test_whatever_the_answers_the_default_forest_spends_exactly_its_plan(n_class
         ).fit(X, y)
         assert model.ledger_.total() == model.ledger_.plan.total
         assert all(event.cost > 0 for event in model.ledger_)
+
+
+def test_every_query_of_several_trees_has_its_scales():
+    """Levels of one tree have the names of levels of another; none may take the other's place."""
+    X = np.random.default_rng(0).random((3000, 2))
+    model = PrivateForestRegressor(3, bounds=(0, 1), target_bounds=(0, 1), max_depth=4, epsilon=20.0)
+    model.fit(X, X[:, 0])
+    assert len(model.noise_scales_) == len(model.ledger_)
+    assert {event.tree for event in model.ledger_ if event.kind is Kind.SPLITS} == {0, 1, 2}
+    assert len({event.query for event in model.ledger_}) == len(model.ledger_)
+    assert model.leaf_noises_ == tuple(
+        event.parameters["noise_sd"] for event in model.ledger_ if event.kind is Kind.LEAF_SUMS
+    )
+
+
+def test_without_noise_all_noise_is_nought(patients):
+    """What weighs leaves and what makes votes of them hear of the same noise."""
+    for name in ("guided", "guided regression", "Fletcher and Islam 2015", "FS"):
+        model = clone(MODELS[name])
+        fit(model, patients, epsilon=np.inf)
+        assert set(model.leaf_noises_) == {0.0}

@@ -5,6 +5,7 @@ import copy
 import hashlib
 import json
 import pickle
+import re
 import subprocess
 import sys
 
@@ -74,7 +75,7 @@ FORGERIES = {
     "a promise out of the blue": (("guarantee", "epsilon"), {"hex": "0x1.0p-10"}, "guarantee is not the one"),
     "a proven promise without noise": (("parameters", "epsilon"), {"hex": "inf"}, "epsilon"),
     "a fraction that fills the memory": (("ledger", "plan", "epsilon"), "1e999999999", "fraction"),
-    "looks that were not paid for": (("ledger", "looks", 0, "cost"), "100", "cost more"),
+    "queries that were not paid for": (("ledger", "queries", 0, "cost"), "100", "cost more"),
     "a decimal": (("parameters", "split_share"), 0.5, "not exact"),
     "a number that is none": (("parameters", "split_share"), {"hex": "nan"}, "hexadecimal"),
     "columns of another table": (("feature_names",), ["age", "ware"], "feature names"),
@@ -107,8 +108,10 @@ def test_a_category_set_cannot_cut_a_number(envelope, tmp_path):
 def test_costs_that_take_for_ever_to_add_are_refused(envelope, tmp_path):
     """The exact sum of these would have a denominator of four million digits."""
     forged = copy.deepcopy(envelope)
-    look = forged["body"]["ledger"]["looks"][0]
-    forged["body"]["ledger"]["looks"] = [{**look, "cost": f"1/{10**990 + number}"} for number in range(4000)]
+    look = forged["body"]["ledger"]["queries"][0]
+    forged["body"]["ledger"]["queries"] = [
+        {**look, "cost": f"1/{10**990 + number}"} for number in range(4000)
+    ]
     with pytest.raises(ModelFileError, match="common denominator"):
         dpforest.load(write(tmp_path / "model.json", forged))
 
@@ -180,15 +183,40 @@ def test_files_are_measured_before_they_are_read(tmp_path):
         dpforest.load("/dev/zero")
 
 
-def test_votes_must_be_numbers(tmp_path):
+def test_noises_must_be_numbers(tmp_path):
     X = np.random.default_rng(0).random((300, 2))
     model = dpforest.PrivateForestClassifier(bounds=(0, 1), classes=[0, 1]).fit(
         X, (X[:, 0] > 0.5).astype(int)
     )
     model.save(tmp_path / "model.json")
     forged = json.loads((tmp_path / "model.json").read_text())
-    forged["body"]["ledger"]["looks"][-1]["parameters"]["noise_sd"] = "nan"
-    with pytest.raises(ModelFileError, match="votes"):
+    (kept,) = forged["body"]["leaf_noises"]
+    negative, endless = (
+        json.loads(json.dumps(kept).replace("0x", "-0x")),
+        json.loads(json.dumps(kept).replace(re.search('0x[^"]*', json.dumps(kept))[0], "-inf")),
+    )
+    for noises, why in (
+        (["nan"], "leaf_noises"),
+        ([negative], "leaf_noises"),
+        ([endless], "leaf_noises"),
+        ([], "not a valid model"),
+        ([kept, kept], "per tree"),
+    ):
+        forged["body"]["leaf_noises"] = noises
+        with pytest.raises(ModelFileError, match=why):
+            dpforest.load(write(tmp_path / "model.json", forged))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("kind", "gossip"), ("level", -1), ("level", True), ("tree", "1"), ("detail", 3)]
+)
+def test_queries_have_fields_of_their_types(tmp_path, field, value):
+    X = np.random.default_rng(0).random((30, 1))
+    model = dpforest.DiPriMeForestClassifier(2, bounds=(0, 1), classes=[0, 1], max_depth=1)
+    model.fit(X, (X[:, 0] > 0.5).astype(int)).save(tmp_path / "model.json")
+    forged = json.loads((tmp_path / "model.json").read_text())
+    forged["body"]["ledger"]["queries"][0][field] = value
+    with pytest.raises(ModelFileError, match="not a valid model"):
         dpforest.load(write(tmp_path / "model.json", forged))
 
 

@@ -59,7 +59,7 @@ def what_is_left_of_a_target_stays_on_the_grid() -> None:
         for low, high in ((0.0, 4.0), (4.0, 8.0), (-3.0, 2.5), (6.0, 20.0)):
             with curator_of([(0.1, "a", y)], TARGET, noiseless=True) as curator:
                 curator.subtract(low, high, constant=1.0)
-                sums = curator.leaf_soft_histograms("all", FlatTrees.unsplit(1, 0))[0, 0]
+                sums = curator.leaf_soft_histograms("all", FlatTrees.unsplit(1, 0)).values[0, 0]
             assert sums.min() >= 0, "a level beyond the grid: noise is made for levels within"
             assert sums.sum() == TARGET.range.levels
 
@@ -77,7 +77,7 @@ def targets_stay_on_the_grid() -> None:
 def one_row_moves_both_sums_of_a_leaf_by_the_levels() -> None:
     def released(records):
         with curator_of(records, TARGET, noiseless=True) as curator:
-            return curator.leaf_soft_histograms("all", FlatTrees.unsplit(1, 0))
+            return curator.leaf_soft_histograms("all", FlatTrees.unsplit(1, 0)).values
 
     before = [(0.1, "a", 0.25), (0.6, "b", 1.0)]
     for y in (0.0, 0.4, 1.0, 99.0):
@@ -91,7 +91,7 @@ def rows_share_a_tree_by_chance() -> None:
     for seed in range(300):
         with curator_of(RECORDS[:2], seed=seed, noiseless=True) as curator:
             curator.scatter_rows(2)
-            counts = curator.leaf_histograms("all", FlatTrees.unsplit(2, 0)).sum(axis=(1, 2))
+            counts = curator.leaf_histograms("all", FlatTrees.unsplit(2, 0)).values.sum(axis=(1, 2))
         together += counts.max() == 2
     assert 80 < together < 220
 
@@ -109,14 +109,14 @@ def empty_leaves_are_noisy() -> None:
     """At this rate a count stays what it is with probability below 0.002."""
     for schema, query in ((CLASSES, "leaf_histograms"), (TARGET, "leaf_soft_histograms")):
         with curator_of([], schema, epsilon=Fraction(1, 100)) as curator:
-            released = getattr(curator, query)("all", FlatTrees.unsplit(3, 4))
+            released = getattr(curator, query)("all", FlatTrees.unsplit(3, 4)).values
         assert (released != 0).mean() > 0.9
 
 
 def leaves_have_noise_of_their_own() -> None:
     """At this rate two counts get the same noise with probability below 0.002."""
     with curator_of([], epsilon=Fraction(1, 100)) as curator:
-        released = curator.leaf_histograms("all", FlatTrees.unsplit(2, 5)).reshape(-1)
+        released = curator.leaf_histograms("all", FlatTrees.unsplit(2, 5)).values.reshape(-1)
     assert len(np.unique(released)) > 0.9 * released.size
 
 
@@ -165,7 +165,7 @@ def both_counts_of_two_classes_are_noisy() -> None:
     records = [(0.1, "a", y) for y in (0, 0, 1, 0, 1)]
     schema = type(CLASSES)(CLASSES.features, type(CLASSES.target)([0, 1]))
     with curator_of(records, schema, Fraction(1, 100), relation=LABEL) as curator:
-        counts = curator.leaf_histograms("all", FlatTrees.unsplit(50, 0))[:, 0]
+        counts = curator.leaf_histograms("all", FlatTrees.unsplit(50, 0)).values[:, 0]
     assert (counts.sum(axis=1) == 5).all()
     assert (counts[:, 0] != 3).mean() > 0.8
 

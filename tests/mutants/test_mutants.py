@@ -274,8 +274,8 @@ MUTANTS = {
             f"{QUERIES}.leaf_histograms",
             (
                 "return noise(self._leaf_counts(trees))",
-                "counts = self._leaf_counts(trees); "
-                "return np.where(counts.any(axis=2, keepdims=True), noise(counts), counts)",
+                "counts = self._leaf_counts(trees); full = counts.any(axis=2, keepdims=True); "
+                "return Noisy(np.where(full, noise(counts).values, counts), 0.0)",
             ),
         ),
         checks.empty_leaves_are_noisy,
@@ -283,7 +283,8 @@ MUTANTS = {
     "empty leaves of numbers without noise": Mutant(
         slip(
             f"{QUERIES}.leaf_soft_histograms",
-            ("return noise(", "return np.where(counts == 0, 0, 1)[..., None] * noise("),
+            ("return noise(", "return Noisy(np.where(counts == 0, 0, 1)[..., None] * noise("),
+            ("axis=-1))", "axis=-1)).values, 0.0)"),
         ),
         checks.empty_leaves_are_noisy,
     ),
@@ -292,7 +293,8 @@ MUTANTS = {
             f"{QUERIES}.leaf_histograms",
             (
                 "return noise(self._leaf_counts(trees))",
-                "counts = self._leaf_counts(trees); return counts + noise(0 * counts[:, :1])",
+                "counts = self._leaf_counts(trees); "
+                "return Noisy(counts + noise(0 * counts[:, :1]).values, 0.0)",
             ),
         ),
         checks.leaves_have_noise_of_their_own,
@@ -300,14 +302,14 @@ MUTANTS = {
     "the other class released as it is": Mutant(
         slip(
             f"{QUERIES}.leaf_histograms",
-            ("[counts.sum(axis=-1, keepdims=True) - second, second]", "[counts[..., :1], second]"),
+            ("counts.sum(axis=-1, keepdims=True) - second", "counts[..., :1]"),
         ),
         checks.both_counts_of_two_classes_are_noisy,
     ),
     "the other class's sums released as they are": Mutant(
         slip(
             f"{QUERIES}.label_sums",
-            ("[sums.sum(axis=1, keepdims=True) - second, second]", "[sums[:, :1], second]"),
+            ("sums.sum(axis=1, keepdims=True) - second", "sums[:, :1]"),
         ),
         checks.both_counts_of_two_classes_are_noisy,
     ),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpforest.privacy import BudgetExceededError, BudgetPlan, Event, Ledger, Pool, PrivacyError
+from dpforest.privacy import BudgetExceededError, BudgetPlan, Event, Kind, Ledger, Pool, PrivacyError, Query
 from dpforest.privacy.exact import float_at_least
 
 POOLS = [
@@ -154,7 +154,7 @@ def test_printed_ledger_lists_looks_and_total():
     assert "count  discrete Laplace  number of rows    all rows      0.1" in text
     assert "spent epsilon = 0.5 of 1 per row" in text
     assert "&lt;correct&gt;" in ledger._repr_html_()
-    assert repr(ledger) == "<Ledger of 2 looks: epsilon 0.5 of 1 per row>"
+    assert repr(ledger) == "<Ledger of 2 queries: epsilon 0.5 of 1 per row>"
 
 
 def test_ledger_as_data():
@@ -170,7 +170,32 @@ def test_ledger_as_data():
 
 
 def test_events_compare_by_content():
-    one = Event("a", "m", "p", Fraction(1), "all rows", {"x": 1})
-    assert one == Event("a", "m", "p", Fraction(1), "all rows", {"x": 1})
-    assert one != Event("a", "m", "p", Fraction(1), "all rows", {"x": 2})
-    assert len({one, Event("a", "m", "p", Fraction(1), "all rows", {"x": 1})}) == 1
+    one = Event("a", "m", Query(Kind.ROW_COUNT), Fraction(1), "all rows", {"x": 1})
+    assert one == Event("a", "m", Query(Kind.ROW_COUNT), Fraction(1), "all rows", {"x": 1})
+    assert one != Event("a", "m", Query(Kind.ROW_COUNT), Fraction(1), "all rows", {"x": 2})
+    assert len({one, Event("a", "m", Query(Kind.ROW_COUNT), Fraction(1), "all rows", {"x": 1})}) == 1
+
+
+def test_queries_are_told_apart_by_fields_and_written_out_of_them():
+    ledger = Ledger(BudgetPlan.divide(1, 0, {"all": 1}))
+    for query in (Query(Kind.SPLITS, "by gini", level=2, tree=1), Query(Kind.LEAF_COUNTS), "anything else"):
+        ledger.charge("all", Fraction(1, 4), "noise", query)
+    assert [event.purpose for event in ledger] == [
+        "splits by gini, tree 1, level 2",
+        "leaf class counts",
+        "anything else",
+    ]
+    assert [(event.kind, event.level, event.tree) for event in ledger] == [
+        (Kind.SPLITS, 2, 1),
+        (Kind.LEAF_COUNTS, None, None),
+        (Kind.OTHER, None, None),
+    ]
+    record = json.loads(json.dumps(ledger.to_dict()))
+    assert Ledger.from_dict(record) == ledger == pickle.loads(pickle.dumps(ledger))
+    assert record["queries"][0]["kind"] == "splits"
+
+
+@pytest.mark.parametrize("wrong", [{"level": -1}, {"tree": 1.0}, {"level": True}])
+def test_levels_and_trees_are_whole_numbers(wrong):
+    with pytest.raises(ValueError, match="whole numbers"):
+        Query(Kind.SPLITS, **wrong)

@@ -88,7 +88,7 @@ def test_soft_leaves_have_the_variance_of_the_theory():
     schema = Schema.from_bounds((0, 1), n_features=1, target_range=(0, 1))
     y = np.full(400, 0.75)
     with curator(np.full((400, 1), 0.5), y, Fraction(1, 2), schema) as guard:
-        sums = guard.leaf_soft_histograms("all", FlatTrees.unsplit(DRAWS, 0))[:, 0].astype(float)
+        sums = guard.leaf_soft_histograms("all", FlatTrees.unsplit(DRAWS, 0)).values[:, 0].astype(float)
     means = sums[:, 0] / sums.sum(axis=1)
     expected = soft_histogram_variance(400, 0.75, 0.5)
     # the sample variance of a heavy-tailed law: its own deviation is about 3 % here

@@ -8,7 +8,7 @@ import pytest
 
 from dpforest.curator import Curator, PrivateTable
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan
+from dpforest.privacy import BudgetPlan, Kind
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 from dpforest.structure.flat import EVERYTHING_LEFT
 from dpforest.trees import (
@@ -137,7 +137,7 @@ def test_a_guided_tree_grown_in_two_steps_keeps_its_top_and_costs_its_shares(cou
         assert guard.ledger.total() == Fraction(1, 4)
         whole = grow_guided(guard, "splits", Fraction(3, 4), 4, shares, counted, top)
         assert guard.ledger.total() == 1
-        levels = [event.purpose for event in guard.ledger if event.purpose.startswith("splits")]
+        levels = [event.level for event in guard.ledger if event.kind is Kind.SPLITS]
     np.testing.assert_array_equal(whole.feature[:, :3], top.feature)
     np.testing.assert_array_equal(whole.threshold[:, :3], top.threshold)
-    assert [int(purpose[-1]) for purpose in levels] == [0, 1, 2, 3], "every level is paid for once"
+    assert levels == [0, 1, 2, 3], "every level is paid for once"

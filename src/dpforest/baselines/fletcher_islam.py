@@ -114,7 +114,9 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         statistics = release.statistics
         if release.settings["pruning"]:
-            statistics = prune_by_gini(statistics, reachable_leaves(release.trees), release.leaf_noises[0])
+            statistics = prune_by_gini(
+                statistics, reachable_leaves(release.trees), release.trained.leaf_noises[0]
+            )
         shares = class_shares(statistics)
         return np.asarray(majority_votes(shares) * shares.max(axis=-1, keepdims=True))
 

@@ -5,7 +5,6 @@ The first tree learner that asks the exponential mechanism for its splits instea
 
 from __future__ import annotations
 
-import math
 from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
-from dpforest.privacy import Pool
+from dpforest.privacy import Kind, Pool, Query
 from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
 from dpforest.trees import class_shares, prune_by_errors, reachable_leaves
@@ -114,10 +113,9 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
 
     def _is_large(self, curator: Curator, trees: FlatTrees, at: int, share: Fraction) -> NDArray[np.bool_]:
         """Whether each node has more rows per child and class than its counts have noise."""
-        purpose = f"rows of the nodes, level {at}"
-        counts = curator.leaf_histograms("counts", replace(trees, depth=at), share, purpose)
-        noise_sd = 0.0 if math.isinf(self.epsilon) else curator.noise_sd
-        return np.asarray(counts.sum(axis=-1) > 2 * counts.shape[-1] * noise_sd)
+        query = Query(Kind.NODE_ROWS, level=at)
+        counts, sd = curator.leaf_histograms("counts", replace(trees, depth=at), share, query)
+        return np.asarray(counts.sum(axis=-1) > 2 * counts.shape[-1] * sd)
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         statistics = release.statistics

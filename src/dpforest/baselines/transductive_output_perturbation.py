@@ -29,7 +29,7 @@ from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
 from dpforest.forests.release import Trained
-from dpforest.privacy import NeighboringRelation, Pool
+from dpforest.privacy import Kind, NeighboringRelation, Pool, Query
 from dpforest.published import Domain, PublishedForest, output_perturbation
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
@@ -125,7 +125,8 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
         matrix = whole_columns(
             least_squares(rows[is_labelled], rows[~is_labelled], self.n_neighbors, float(self.regularization))
         )
-        weights = curator.label_sums("weights", matrix, purpose="leaf scores by noisy weights")
+        query = Query(Kind.LABEL_SUMS, "for leaf scores")
+        weights, _ = curator.label_sums("weights", matrix, query=query)
         scores = terms.leaf_scores(weights)
         unlabelled = sum_leaf_values(trees, scores.astype(np.float64), cells[~is_labelled])
         labels = np.asarray(curator.schema.classes.labels)[unlabelled.argmax(axis=1)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.baselines.greedy import DEPTH_BY_ROWS, PLAN_PARAMETERS, GreedyForest
-from dpforest.curator import Curator, Utility
+from dpforest.curator import Curator, Noisy, Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters
@@ -69,8 +69,8 @@ class XinForestClassifier(GreedyForest, PrivateForestClassifierBase):
         curator.scatter_rows(self.n_estimators)
         return grow_greedy(curator, "splits", self.n_estimators, depth, Utility.GINI)
 
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
-        return curator.leaf_labels("leaves", trees)
+    def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
+        return Noisy(curator.leaf_labels("leaves", trees), 0.0)
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return label_votes(release.statistics, release.schema.classes.n_classes)

@@ -47,7 +47,7 @@ def plan(schema_file: Path, target: str | None, rows: int, **options: Any) -> No
             "plan": intended.to_dict(),
             "pools": intended.to_dicts(),
             "guarantee": intended.guarantee.to_dict(),
-            "rehearsal": {"rows": rows, **shape, "looks": [_look(look) for look in model.ledger_]},
+            "rehearsal": {"rows": rows, **shape, "queries": [_query(event) for event in model.ledger_]},
         },
         heading(f"What {type(model).__name__} will spend"),
         plan_table(intended),
@@ -59,8 +59,8 @@ def plan(schema_file: Path, target: str | None, rows: int, **options: Any) -> No
     )
 
 
-def _look(look: Event) -> dict[str, Any]:
-    return {"purpose": look.purpose, "mechanism": look.mechanism, "parameters": dict(look.parameters)}
+def _query(event: Event) -> dict[str, Any]:
+    return {"purpose": event.purpose, "mechanism": event.mechanism, "parameters": dict(event.parameters)}
 
 
 def _made_up_rows(schema: Schema, n_rows: int) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ then adds noise, and returns only what the mechanism released. `observer.py` let
 
 from dpforest.backends import MAX_PER_ROW, MAX_ROWS
 from dpforest.curator.observer import Look, Observer, watched_by
-from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
 from dpforest.curator.queries import Curator
 from dpforest.curator.sums import Block, SumQueries, Sums
 from dpforest.curator.table import PrivateTable
@@ -22,6 +22,7 @@ __all__ = [
     "Centres",
     "Curator",
     "Look",
+    "Noisy",
     "Observer",
     "PrivateTable",
     "Subsets",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from dpforest.privacy import (
     Ledger,
     NeighboringRelation,
     PrivacyError,
+    Query,
     exponential_epsilon_from_rho,
     gaussian_variance_from_rho,
     pure_epsilon_from_rho,
@@ -36,11 +37,27 @@ NO_CANDIDATE = -1
 _SHARPEST = Fraction(2**20)  # a rate at which a gap of one unit decides and ties are broken at random
 
 Mechanism: TypeAlias = Callable[..., NDArray[np.int64]]
-# A private table in, the same with noise out.
-Noise: TypeAlias = Callable[[NDArray[Any]], NDArray[np.int64]]
 # Private scores and public base weights (0: not a candidate; left out: all alike) in, the index of one
 # candidate in every row out; `NO_CANDIDATE` where there is none.
 Choice: TypeAlias = Mechanism
+
+
+class Noisy(NamedTuple):
+    """Released values and the standard deviation of the noise in each of them, 0 if there was none."""
+
+    values: NDArray[np.int64]
+    sd: float
+
+
+class Noise(NamedTuple):
+    """Noise that was paid for: a private table in, the same with noise out, and how much noise it is."""
+
+    add: Mechanism
+    sd: float
+
+    def __call__(self, table: NDArray[Any]) -> Noisy:
+        """Add it."""
+        return Noisy(self.add(table), self.sd)
 
 
 class Payments:
@@ -79,7 +96,7 @@ class Payments:
         return self.ledger.plan.currency == "pure"
 
     def for_noise(
-        self, pool: str, share: Fraction, purpose: str, copies: int, l1: int, l2_squared: int
+        self, pool: str, share: Fraction, query: Query, copies: int, l1: int, l2_squared: int
     ) -> Noise:
         """Charge for one noisy table and return the noise.
 
@@ -89,7 +106,7 @@ class Payments:
             Pool that pays.
         share : Fraction
             Part of the pool.
-        purpose : str
+        query : Query
             What the table is for.
         copies : int
             Tables that one row is counted in; each gets an equal part of the charge.
@@ -101,19 +118,21 @@ class Payments:
         if self._is_pure:
             rate = Rate.floor(amount / l1)
             parameters["noise_sd"] = math.sqrt(mechanisms.discrete_laplace_variance(rate))
-            event = self._charge(pool, share, purpose, LAPLACE, parameters)
+            event = self._charge(pool, share, query, LAPLACE, parameters)
             look = Look(event, rate.value, copies, l1)
-            return self._sell_noise(look, lambda x: mechanisms.discrete_laplace(x, rate, self._words))
+            add = self._sell_noise(look, lambda x: mechanisms.discrete_laplace(x, rate, self._words))
+            return Noise(add, 0.0 if self._noiseless else parameters["noise_sd"])
         variance = gaussian_variance_from_rho(amount, l2_squared)
         drawn = mechanisms.discrete_gaussian_parameter(variance)  # no less than the variance asked for
         parameters["noise_sd"] = math.sqrt(drawn)
-        event = self._charge(pool, share, purpose, GAUSSIAN, parameters)
+        event = self._charge(pool, share, query, GAUSSIAN, parameters)
         look = Look(event, drawn, copies, l2_squared)
-        return self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
+        add = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
+        return Noise(add, 0.0 if self._noiseless else parameters["noise_sd"])
 
     def for_sums(
-        self, pool: str, share: Fraction, purpose: str, blocks: list[int], bound: int
-    ) -> tuple[Noise, NDArray[np.float64]]:
+        self, pool: str, share: Fraction, query: Query, blocks: list[int], bound: int
+    ) -> tuple[Mechanism, NDArray[np.float64]]:
         """Charge for vectors of sums of which a row moves one, and no block of it by more than `bound` in L1.
 
         Returns the noise, for tables with one vector per row, and the variance of every coordinate. Under
@@ -127,7 +146,7 @@ class Payments:
             by_block = [mechanisms.block_norm_variance(block, size, rate) for block in blocks]
             spread = np.repeat(by_block, blocks)
             parameters["noise_sd"] = math.sqrt(spread[0])
-            event = self._charge(pool, share, purpose, BLOCK_NORM, parameters)
+            event = self._charge(pool, share, query, BLOCK_NORM, parameters)
             look = Look(event, rate.value, 1, bound, tuple(blocks))
             noise = self._sell_noise(look, lambda x: mechanisms.block_norm(x, blocks, rate, self._words))
         else:
@@ -135,19 +154,19 @@ class Payments:
             variance = gaussian_variance_from_rho(amount, squared)
             spread = np.full(size, float(variance))
             parameters["noise_sd"] = math.sqrt(spread[0])
-            event = self._charge(pool, share, purpose, GAUSSIAN, parameters)
+            event = self._charge(pool, share, query, GAUSSIAN, parameters)
             look = Look(event, mechanisms.discrete_gaussian_parameter(variance), 1, squared)
             noise = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
         return noise, np.zeros(size) if self._noiseless else spread
 
     def for_choice(
-        self, pool: str, share: Fraction, purpose: str, copies: int, score_range: int, mechanism: str
+        self, pool: str, share: Fraction, query: Query, copies: int, score_range: int, mechanism: str
     ) -> Choice:
         """Charge for one choice in every node and return the mechanism that makes it.
 
         Parameters
         ----------
-        pool, share, purpose, copies
+        pool, share, query, copies
             As in `for_noise`.
         score_range : int
             Range W of the score between neighbours.
@@ -166,7 +185,7 @@ class Payments:
             epsilon = _SHARPEST * score_range
         rate = Rate.floor(epsilon / score_range)
         parameters = {"trees_per_row": copies, "epsilon": float_at_least(epsilon), "score_range": score_range}
-        event = self._charge(pool, share, purpose, mechanism, parameters)
+        event = self._charge(pool, share, query, mechanism, parameters)
         look = Look(event, rate.value, copies, score_range)
         if mechanism == PERMUTE_AND_FLIP:
             return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
@@ -185,14 +204,14 @@ class Payments:
         return choose
 
     def _charge(
-        self, pool: str, share: Fraction, purpose: str, mechanism: str, parameters: dict[str, Any]
+        self, pool: str, share: Fraction, query: Query, mechanism: str, parameters: dict[str, Any]
     ) -> Event:
-        event = self.ledger.charge(pool, share, mechanism=mechanism, purpose=purpose, parameters=parameters)
+        event = self.ledger.charge(pool, share, mechanism=mechanism, query=query, parameters=parameters)
         if self._on_charge is not None:
             self._on_charge(event)
         return event
 
-    def _sell_noise(self, look: Look, noise: Noise) -> Noise:
+    def _sell_noise(self, look: Look, noise: Mechanism) -> Mechanism:
         return self._sell(look, np.asarray if self._noiseless else noise)
 
     def _sell(self, look: Look, mechanism: Mechanism) -> Mechanism:

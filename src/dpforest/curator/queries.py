@@ -54,15 +54,16 @@ from dpforest.backends import (
 from dpforest.curator.assignment import GivenTrees, KeyedTrees
 from dpforest.curator.cuts import balanced_cuts
 from dpforest.curator.observer import observer_of, question
-from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Payments
+from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Noisy, Payments
 from dpforest.curator.sums import SumQueries
 from dpforest.curator.table import PrivateTable
 from dpforest.curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
 from dpforest.mechanisms import RandomWords, quantile_range
-from dpforest.privacy import BudgetPlan, Event, Ledger, NeighboringRelation, PrivacyError
+from dpforest.privacy import BudgetPlan, Event, Kind, Ledger, NeighboringRelation, PrivacyError, Query
 from dpforest.structure.flat import FlatTrees
 
 WHOLE = Fraction(1)
+LEAF_COUNTS, LEAF_SUMS, LABEL_SUMS = Query(Kind.LEAF_COUNTS), Query(Kind.LEAF_SUMS), Query(Kind.LABEL_SUMS)
 CHUNK_ENTRIES = 2**18  # table entries that one call of a mechanism sees
 
 
@@ -110,11 +111,6 @@ class Curator(SumQueries):
         """Every look so far."""
         return self._pay.ledger
 
-    @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise of the last noisy table, as the ledger has it."""
-        return float(str(self.ledger.events[-1].parameters["noise_sd"]))
-
     def __enter__(self) -> Curator:
         return self
 
@@ -148,14 +144,14 @@ class Curator(SumQueries):
     @question
     def row_count(self, pool: str, share: Fraction = WHOLE) -> int:
         """Release a noisy number of rows; one row changes it by 1."""
-        noise = self._pay.for_noise(pool, share, "number of rows", copies=1, l1=1, l2_squared=1)
-        return int(noise(self._rows.fold(RowCount(self._grid)))[0])
+        noise = self._pay.for_noise(pool, share, Query(Kind.ROW_COUNT), copies=1, l1=1, l2_squared=1)
+        return int(noise(self._rows.fold(RowCount(self._grid))).values[0])
 
     @question
-    def class_counts(self, pool: str, share: Fraction = WHOLE) -> NDArray[np.int64]:
+    def class_counts(self, pool: str, share: Fraction = WHOLE) -> Noisy:
         """Release noisy class counts; one row changes one of them by 1, a changed label two."""
         moved = 2 if self._is_label_privacy else 1
-        noise = self._pay.for_noise(pool, share, "rows of each class", copies=1, l1=moved, l2_squared=moved)
+        noise = self._pay.for_noise(pool, share, Query(Kind.CLASS_COUNTS), 1, l1=moved, l2_squared=moved)
         return noise(self._rows.fold(TargetCounts(self._grid)))
 
     # --- splits ----------------------------------------------------------------------------------------
@@ -180,9 +176,9 @@ class Curator(SumQueries):
         threshold : ndarray of shape (n_trees, 2**level), int32
             As in `FlatTrees`; a node whose box cannot be cut sends everything left.
         """
-        purpose = f"private medians, level {level}"
+        query = Query(Kind.MEDIANS, level=level)
         copies = self._copies(trees)
-        choose = self._pay.for_choice(pool, share, purpose, copies, quantile_range(), EXPONENTIAL)
+        choose = self._pay.for_choice(pool, share, query, copies, quantile_range(), EXPONENTIAL)
         by = By.UNLABELLED if unlabelled_only else By.NOTHING
         return self._balanced(trees, level, features, choose, by)
 
@@ -197,13 +193,14 @@ class Curator(SumQueries):
         share: Fraction,
         centres: Centres | None = None,
         most_common: int = 1,
+        tree: int | None = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Release a feature and a cut of it in every node of a level, chosen jointly by a utility.
 
         One exponential mechanism runs over all cuts of all given features at once, so that the level costs
         its amount once, however many candidates there are. Centred utilities need the `centres` of all nodes,
         which must follow from released values; the max-operator counts the rows of so many of a child's
-        `most_common` classes.
+        `most_common` classes. `tree` is the number of the tree, if it is one of several.
 
         Returns
         -------
@@ -211,8 +208,8 @@ class Curator(SumQueries):
         """
         score_range = utility.range_for(self.schema)
         counted = f" of {most_common} classes" if most_common > 1 else ""
-        purpose = f"splits by {utility.name.lower()}{counted}, level {level}"
-        choose = self._pay.for_choice(pool, share, purpose, self._copies(trees), score_range, EXPONENTIAL)
+        query = Query(Kind.SPLITS, f"by {utility.name.lower()}{counted}", level, tree)
+        choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, EXPONENTIAL)
         candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
         chosen = np.empty(features.shape[0] * features.shape[1], np.int64)
         unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(self.schema)
@@ -243,9 +240,9 @@ class Curator(SumQueries):
         """
         is_class = self.schema.target is not None and hasattr(self.schema.target, "labels")
         score_range = median_scores.range(is_class)
-        purpose = f"features by their median cut, level {level}"
+        query = Query(Kind.MEDIAN_FEATURES, level=level)
         copies = self._copies(trees)
-        choose = self._pay.for_choice(pool, share, purpose, copies, score_range, PERMUTE_AND_FLIP)
+        choose = self._pay.for_choice(pool, share, query, copies, score_range, PERMUTE_AND_FLIP)
         by = By.TARGET if is_class else By.COARSE_TARGET
         flat = features.reshape(-1, features.shape[2])
         chosen = np.empty(len(flat), np.int32)
@@ -260,29 +257,30 @@ class Curator(SumQueries):
 
     @question
     def leaf_histograms(
-        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, purpose: str = "leaf class counts"
-    ) -> NDArray[np.int64]:
+        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, query: Query = LEAF_COUNTS
+    ) -> Noisy:
         """Release noisy class counts of every leaf, empty ones too; one row changes one count by 1."""
         if self._is_label_privacy and len(self.schema.classes.labels) == 2:
-            noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), 1, 1)
+            noise = self._pay.for_noise(pool, share, query, self._copies(trees), 1, 1)
             counts = self._leaf_counts(trees)
-            second = noise(counts[..., 1:])
-            return np.concatenate([counts.sum(axis=-1, keepdims=True) - second, second], axis=-1)
+            second, sd = noise(counts[..., 1:])
+            first = counts.sum(axis=-1, keepdims=True) - second
+            return Noisy(np.concatenate([first, second], axis=-1), sd)
         l1 = 2 if self._is_label_privacy else 1
-        noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1, l2_squared=l1)
+        noise = self._pay.for_noise(pool, share, query, self._copies(trees), l1, l2_squared=l1)
         return noise(self._leaf_counts(trees))
 
     @question
     def leaf_soft_histograms(
-        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, purpose: str = "leaf target sums"
-    ) -> NDArray[np.int64]:
+        self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, query: Query = LEAF_SUMS
+    ) -> Noisy:
         """Release the noisy sums of (y, G - y) of every leaf, y the fixed-point target with G levels.
 
         A row adds two numbers with sum G, so G bounds both its L1 and its L2 norm. The leaf's mean is
         G * first / (first + second): half the variance of a noisy sum and a noisy count at half the budget.
         """
         levels = self.schema.range.levels
-        noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), levels, l2_squared=levels**2)
+        noise = self._pay.for_noise(pool, share, query, self._copies(trees), levels, l2_squared=levels**2)
         counts, sums = np.moveaxis(self._rows.fold(LeafSums(**self._walk(trees, trees.depth))), -1, 0)
         return noise(np.stack([sums, levels * counts - sums], axis=-1))
 
@@ -292,25 +290,25 @@ class Curator(SumQueries):
     ) -> NDArray[np.int64]:
         """Release the most common class of every leaf, chosen by its class count (W = 1)."""
         choose = self._pay.for_choice(
-            pool, share, "leaf labels", self._copies(trees), score_range=1, mechanism=mechanism
+            pool, share, Query(Kind.LEAF_LABELS), self._copies(trees), score_range=1, mechanism=mechanism
         )
         counts = self._leaf_counts(trees)
         return choose(counts.reshape(-1, counts.shape[-1])).reshape(counts.shape[:-1])
 
     @question
-    def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> NDArray[np.int64]:
+    def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> Noisy:
         """Release how many rows of each tree are of the most common class of their leaf.
 
         One row, or one changed label, moves the number of a tree by at most 1.
         """
-        purpose = "rows of the majority in their leaves"
-        noise = self._pay.for_noise(pool, share, purpose, self._copies(trees), l1=1, l2_squared=1)
+        query = Query(Kind.MAJORITY)
+        noise = self._pay.for_noise(pool, share, query, self._copies(trees), l1=1, l2_squared=1)
         return noise(self._leaf_counts(trees).max(axis=2).sum(axis=1))
 
     @question
     def label_sums(
-        self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, purpose: str = "label sums"
-    ) -> NDArray[np.int64]:
+        self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, query: Query = LABEL_SUMS
+    ) -> Noisy:
         """Release the noisy sums of public weights over the rows of each class; for label privacy only.
 
         Row i of `weights` belongs to the i-th labelled row and must follow from features alone. If its label
@@ -319,7 +317,8 @@ class Curator(SumQueries):
 
         Returns
         -------
-        sums : ndarray of shape (n_terms, n_classes)
+        Noisy
+            Of shape (n_terms, n_classes).
         """
         is_labelled = self._public_rows().is_labelled()
         if len(weights) != np.count_nonzero(is_labelled):
@@ -330,14 +329,15 @@ class Curator(SumQueries):
         l1, l2_squared = (max(1, int(norm.max(initial=0))) for norm in (wide.sum(1), (wide**2).sum(1)))
         two = len(self.schema.classes.labels) == 2
         moved = 1 if two else 2
-        noise = self._pay.for_noise(pool, share, purpose, 1, moved * l1, moved * l2_squared)
+        noise = self._pay.for_noise(pool, share, query, 1, moved * l1, moved * l2_squared)
         by_row = np.zeros((len(is_labelled), weights.shape[1]), np.int32)
         by_row[is_labelled] = weights
         sums = self._rows.fold(LabelSums(self._grid, by_row))
         if not two:
             return noise(sums)
-        second = noise(sums[:, 1:])
-        return np.concatenate([sums.sum(axis=1, keepdims=True) - second, second], axis=1)
+        second, sd = noise(sums[:, 1:])
+        first = sums.sum(axis=1, keepdims=True) - second
+        return Noisy(np.concatenate([first, second], axis=1), sd)
 
     # --- what label privacy leaves public --------------------------------------------------------------
 

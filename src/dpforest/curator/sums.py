@@ -30,7 +30,7 @@ from dpforest.backends import (
 from dpforest.curator.observer import Observer, question
 from dpforest.curator.payment import EXPONENTIAL, Payments
 from dpforest.mechanisms import quantile_range, quantile_utilities
-from dpforest.privacy import NeighboringRelation, PrivacyError
+from dpforest.privacy import Kind, NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 
@@ -66,7 +66,7 @@ class SumQueries:
 
     @question
     def lookup_sums(
-        self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int, by_class: bool
+        self, pool: str, share: Fraction, query: Query, blocks: Sequence[Block], bound: int, by_class: bool
     ) -> Sums:
         """Release the noisy sums of all blocks over all rows, or over the rows of each class.
 
@@ -78,7 +78,7 @@ class SumQueries:
         self._demand_row_privacy()
         _check_bound(blocks, bound, bound)
         widths = [block.values.shape[1] for block in blocks]
-        noise, variance = self._pay.for_sums(pool, share, purpose, widths, bound)
+        noise, variance = self._pay.for_sums(pool, share, query, widths, bound)
         asked = np.arange(self.schema.n_features, dtype=np.int32)[None, None]
         nothing = FlatTrees.unsplit(1, 0)
         by = By.TARGET if by_class else By.NOTHING
@@ -90,7 +90,7 @@ class SumQueries:
 
     @question
     def product_sums(
-        self, pool: str, share: Fraction, purpose: str, blocks: Sequence[Block], bound: int
+        self, pool: str, share: Fraction, query: Query, blocks: Sequence[Block], bound: int
     ) -> Sums:
         """Release the noisy sums of the products of any two blocks of one coordinate, also with themselves.
 
@@ -102,7 +102,7 @@ class SumQueries:
         self._demand_row_privacy()
         _check_bound(blocks, bound, bound**2)
         upper = np.triu_indices(len(blocks))
-        noise, variance = self._pay.for_sums(pool, share, purpose, [1] * len(upper[0]), bound**2)
+        noise, variance = self._pay.for_sums(pool, share, query, [1] * len(upper[0]), bound**2)
         features = np.array([block.feature for block in blocks])
         exact = self._rows.fold(Products(self._grid, features, [block.values[:, 0] for block in blocks]))
         sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
@@ -111,7 +111,7 @@ class SumQueries:
 
     @question
     def target_quantile(
-        self, pool: str, share: Fraction, purpose: str, numerator: int, denominator: int
+        self, pool: str, share: Fraction, query: Query, numerator: int, denominator: int
     ) -> int:
         """Release a level of the target that about numerator / denominator of the rows do not exceed.
 
@@ -120,7 +120,7 @@ class SumQueries:
         """
         self._demand_row_privacy()
         score_range = quantile_range(numerator, denominator)
-        choose = self._pay.for_choice(pool, share, purpose, 1, score_range, EXPONENTIAL)
+        choose = self._pay.for_choice(pool, share, query, 1, score_range, EXPONENTIAL)
         counts = self._rows.fold(TargetCounts(self._grid, self._residual))[None]
         last = counts.shape[1] - 1
         return int(choose(*quantile_utilities(counts, [0], [last], numerator, denominator))[0])
@@ -179,7 +179,7 @@ class SumQueries:
             Which table each candidate takes.
         """
         self._demand_row_privacy()
-        choose = self._pay.for_choice(pool, share, "weights of the parts", 1, 1, EXPONENTIAL)
+        choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, 1, EXPONENTIAL)
         correct = self._rows.fold(
             NumberCorrect(
                 self._grid,

@@ -20,7 +20,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import Curator, PrivateTable
+from dpforest.curator import Curator, Noisy, PrivateTable
 from dpforest.forests.charging import Charging
 from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
 from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
@@ -68,15 +68,17 @@ class PrivateForest(Charging, Releasing):
     guarantee_ : PrivacyGuarantee
         What the fitted model promises, and whether the promise is proven.
     ledger_ : Ledger
-        Every look at private rows: mechanism, purpose, cost.
+        Every query of private rows: what for, mechanism, cost.
     noise_scales_ : dict
-        For every look, the parameters of its mechanism.
+        For every query, by its purpose, the parameters of its mechanism.
     schema_ : Schema
         What was declared public.
     trees_ : FlatTrees
         Released splits.
     leaf_statistics_ : ndarray
         Released noisy leaf statistics; all predictions follow from them.
+    leaf_noises_ : tuple of float
+        Standard deviation of the noise in the leaf statistics of each tree; empty if there is not one.
     leaf_votes_ : ndarray
         What each leaf adds to a prediction.
     additive_ : Additive or None
@@ -125,13 +127,14 @@ class PrivateForest(Charging, Releasing):
     def _train(self, curator: Curator) -> Trained:
         """Ask everything that the model needs: first splits, then leaves."""
         trees = self._grow(curator)
-        return Trained(trees, self._fill(curator, trees))
+        leaves = self._fill(curator, trees)
+        return Trained(trees, leaves.values, (leaves.sd,) * trees.n_trees)
 
     def _grow(self, curator: Curator) -> FlatTrees:
         """Choose the splits, with or without asking the curator."""
         raise NotImplementedError
 
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[Any]:
+    def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         """Ask the curator for leaf statistics."""
         raise NotImplementedError
 
@@ -356,7 +359,7 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
+    def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         return curator.leaf_histograms("leaves", trees)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -403,7 +406,7 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
+    def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         return curator.leaf_soft_histograms("leaves", trees)
 
     def predict(self, X: Any) -> NDArray[np.float64]:

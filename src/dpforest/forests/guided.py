@@ -16,21 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.parameters import choice, parameters
-from dpforest.privacy import Pool, row_multiplier
+from dpforest.privacy import Kind, Pool, row_multiplier
 
 COUNTING = Fraction(2, 100)  # of the whole budget
 _TOLD = "telling whether the tree will do alone"
-# What the looks on the ledger are for, by the beginnings of their purposes.
+# What the queries on the ledger are for.
 _PARTS = {
-    "noisy totals of the target": ("rows of each class", "target of all rows"),
-    "private bounds of the target": ("lower clip bound", "upper clip bound"),
-    "sums over features, for the linear part": (
-        "centres of", "spreads of", "features by", "categories by", "products of",
-    ),
-    "splits of the tree": ("splits by", "targets of the nodes"),
-    _TOLD: ("rows of the majority",),
-    "statistics of every leaf": ("leaf ",),
-    "weighing the tree against the linear part": ("weights of",),
+    "noisy totals of the target": {Kind.CLASS_COUNTS, Kind.TARGET_TOTAL},
+    "private bounds of the target": {Kind.LOWER_BOUND, Kind.UPPER_BOUND},
+    "sums over features, for the linear part": {
+        Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS,
+    },
+    "splits of the tree": {Kind.SPLITS, Kind.NODE_TARGETS},
+    _TOLD: {Kind.MAJORITY},
+    "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
+    "weighing the tree against the linear part": {Kind.PART_WEIGHTS},
 }  # fmt: skip
 
 
@@ -75,11 +75,11 @@ class GuidedTree(PrivateForest):
         check_is_fitted(self)
         plan, depth = self.ledger_.plan, self.trees_.depth
         lines = [f"The whole budget is {plan.guarantee}."]
-        for part, purposes in _PARTS.items():
-            spent = sum(event.cost for event in self.ledger_ if event.purpose.startswith(purposes))
+        for part, kinds in _PARTS.items():
+            spent = sum(event.cost for event in self.ledger_ if event.kind in kinds)
             if spent:
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
-        if any(event.purpose.startswith(_PARTS[_TOLD]) for event in self.ledger_):
+        if any(event.kind is Kind.MAJORITY for event in self.ledger_):
             lines.append(
                 "The first levels of the tree did well, so the rest of the budget went to it."
                 if self.additive_ is None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from dpforest.curator import Curator
+from dpforest.curator import Curator, Noisy
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.guided import GuidedTree, guided_depth
@@ -194,8 +194,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Schema(schema.features, schema.target, tuple(drawn))
 
     def _train(self, curator: Curator) -> Trained:
-        counts = curator.class_counts("count").astype(np.float64)
-        sd = curator.noise_sd
+        released, sd = curator.class_counts("count")
+        counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
         linear = self._linear_share(enough, len(counts), curator.schema)
@@ -206,12 +206,13 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             if self._does_well(curator, top.tree, rows):
                 linear = Fraction(0)
         if not linear:
-            return Trained(*self._tree(curator, tree, rows, enough, top))
+            trees, (leaves, sd) = self._tree(curator, tree, rows, enough, top)
+            return Trained(trees, leaves, (sd,))
         scores = class_scores(curator, "model", linear, counts, sd)
         tree -= linear + CHOOSING
-        trees, leaves = self._tree(curator, tree, scores.counts, enough * float(tree), top)
-        leaf_scores = _leaf_scores(leaves[0], curator.noise_sd)
-        return Trained(trees, leaves, _mixture(curator, scores, trees, leaf_scores, enough))
+        trees, (leaves, sd) = self._tree(curator, tree, scores.counts, enough * float(tree), top)
+        leaf_scores = _leaf_scores(leaves[0], sd)
+        return Trained(trees, leaves, (sd,), _mixture(curator, scores, trees, leaf_scores, enough))
 
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
@@ -242,13 +243,13 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _does_well(self, curator: Curator, top: FlatTrees, rows: NDArray[np.float64]) -> bool:
         """Tell whether the first levels of a tree go far from naming one class to naming one per leaf."""
         shares = np.sort(rows / rows.sum())[::-1]
-        right = float(curator.rows_of_majority("model", top, TELLING)[0]) / float(rows.sum())
+        right = float(curator.rows_of_majority("model", top, TELLING).values[0]) / float(rows.sum())
         worst, best = float(shares[0]), float(shares[: top.n_leaves].sum())
         return right - worst >= WELL_DONE * (best - worst)
 
     def _tree(
         self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
-    ) -> tuple[FlatTrees, NDArray[np.int64]]:
+    ) -> tuple[FlatTrees, Noisy]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
         depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
         # a tree that is grown no further leaves all that is left to its leaves
@@ -259,7 +260,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return trees, curator.leaf_histograms("model", trees, share - top.spent - splitting)
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
-        counts, noise_sd = release.statistics[0], release.leaf_noises[0]
+        counts, noise_sd = release.statistics[0], release.trained.leaf_noises[0]
         if release.trained.additive is not None:
             return _leaf_scores(counts, noise_sd)[None]
         return _leaf_shares(counts, noise_sd)[0][None]

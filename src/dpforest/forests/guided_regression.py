@@ -19,6 +19,7 @@ from dpforest.forests.docs import shared_parameters
 from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.parameters import parameters, whole
 from dpforest.forests.release import PrivateRelease, Trained
+from dpforest.privacy import Kind, Query
 from dpforest.structure import Additive, FlatTrees
 from dpforest.trees import grow_guided, shrunk_means
 
@@ -92,30 +93,31 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             lowest = 1 if enough >= ENOUGH_TO_SPLIT else 0
             depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, 9)
 
-        grown, sums, spans = [], [], []
+        grown, sums, noises, spans = [], [], [], []
         for number in range(n_trees):
             tree_share = share / n_trees
             clipping = tree_share * RESIDUAL_CLIPPING
             if number and clipping >= least:
-                span = _clip(curator, clipping, enough, span)
+                span = _clip(curator, clipping, enough, span, number)
                 curator.subtract(*span)
                 tree_share -= clipping
             splitting = tree_share * SPLITTING * min(depth, 1)
             zero = np.array([-span[0] / (span[1] - span[0]) * levels])
-            tree = grow_guided(curator, "model", splitting, depth, zero)
-            purpose = f"leaf target sums, tree {number}"
-            found = curator.leaf_soft_histograms("model", tree, tree_share - splitting, purpose)[0]
+            tree = grow_guided(curator, "model", splitting, depth, zero, number=number)
+            query = Query(Kind.LEAF_SUMS, tree=number)
+            (found,), sd = curator.leaf_soft_histograms("model", tree, tree_share - splitting, query)
             if number + 1 < n_trees:
-                values = weight * _leaf_values(found, curator.noise_sd, levels, span, not number)
+                values = weight * _leaf_values(found, sd, levels, span, not number)
                 curator.subtract(*span, tree=tree, leaves=values)
             grown.append(tree)
             sums.append(found)
+            noises.append(sd)
             spans.append(span)
         table = np.zeros((schema.n_features, int(schema.n_cells[: schema.n_features].max()), 1))
         table[0] = constant
         feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
         forest = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
-        return Trained(forest, np.stack(sums), Additive.of(table, weight, np.array(spans)))
+        return Trained(forest, np.stack(sums), tuple(noises), Additive.of(table, weight, np.array(spans)))
 
     def _rows_released(self) -> float:
         return float(self.leaf_statistics_[0].sum()) / self.schema_.range.levels
@@ -129,7 +131,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         values = [
             additive.tree_weight * _leaf_values(sums, sd, levels, tuple(span), not number)
             for number, (sums, sd, span) in enumerate(
-                zip(statistics, release.leaf_noises, additive.spans, strict=True)
+                zip(statistics, release.trained.leaf_noises, additive.spans, strict=True)
             )
         ]
         return np.stack([np.stack(values), np.zeros(statistics.shape[:2])], axis=-1)
@@ -147,8 +149,8 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float]:
     """Noisy mean target, in levels, and number of rows."""
     levels = curator.schema.range.levels
     nothing = FlatTrees.unsplit(1, 0)
-    released = curator.leaf_soft_histograms("count", nothing, purpose="target of all rows")
-    first, second = released[0, 0].astype(np.float64)
+    released = curator.leaf_soft_histograms("count", nothing, query=Query(Kind.TARGET_TOTAL))
+    first, second = released.values[0, 0].astype(np.float64)
     rows = (first + second) / levels
     return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
 
@@ -158,7 +160,9 @@ def _least_to_clip(enough: float) -> Fraction:
     return Fraction(math.ceil(20_000 * TAIL / (MOST_CLIPPED * enough)), 10_000)
 
 
-def _clip(curator: Curator, share: Fraction, enough: float, span: tuple[float, float]) -> tuple[float, float]:
+def _clip(
+    curator: Curator, share: Fraction, enough: float, span: tuple[float, float], tree: int | None = None
+) -> tuple[float, float]:
     """Private quantiles within the present span of the target, or nothing if there is nothing to spend.
 
     They leave out, at either end, as many rows as the mechanism may miss them by.
@@ -168,8 +172,10 @@ def _clip(curator: Curator, share: Fraction, enough: float, span: tuple[float, f
     out_of = 10_000
     few = max(math.ceil(TAIL / (enough * float(share / 2)) * out_of), 1)
     width = (span[1] - span[0]) / curator.schema.range.levels
-    low = curator.target_quantile("model", share / 2, "lower clip bound", few, out_of)
-    high = curator.target_quantile("model", share / 2, "upper clip bound", out_of - few, out_of)
+    low = curator.target_quantile("model", share / 2, Query(Kind.LOWER_BOUND, tree=tree), few, out_of)
+    high = curator.target_quantile(
+        "model", share / 2, Query(Kind.UPPER_BOUND, tree=tree), out_of - few, out_of
+    )
     if (high - low) * width < LEAST_SPAN * (span[1] - span[0]):
         return span
     return span[0] + low * width, span[0] + (high + 1) * width

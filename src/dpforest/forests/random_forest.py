@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator
+from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator, Noisy
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice, parameters
@@ -99,9 +99,9 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
         depth = binary_depth(schema, paper_depth, self.n_estimators)
         return grow_multiway(curator, self.n_estimators, depth, paper_depth)
 
-    def _fill(self, curator: Curator, trees: FlatTrees) -> NDArray[np.int64]:
+    def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         mechanism = PERMUTE_AND_FLIP if self.label_mechanism == "permute_and_flip" else EXPONENTIAL
-        return curator.leaf_labels("leaves", trees, mechanism=mechanism)
+        return Noisy(curator.leaf_labels("leaves", trees, mechanism=mechanism), 0.0)
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return label_votes(release.statistics, release.schema.classes.n_classes)

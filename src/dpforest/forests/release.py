@@ -68,10 +68,15 @@ class Settings:
 
 
 class Trained(NamedTuple):
-    """What a training let out: released by mechanisms, or made of public facts and released values."""
+    """What a training let out: released by mechanisms, or made of public facts and released values.
+
+    `leaf_noises` has the standard deviation of the noise in the leaf statistics of each tree, 0 if there was
+    none; it is empty where that is not one number.
+    """
 
     trees: FlatTrees
     statistics: NDArray[Any]
+    leaf_noises: tuple[float, ...] = ()
     additive: Additive | None = None
     transduction: NDArray[Any] | None = None
 
@@ -140,14 +145,6 @@ class PrivateRelease(Release):
         """Released leaf statistics."""
         return self.trained.statistics
 
-    @property
-    def leaf_noises(self) -> list[float]:
-        """Standard deviation of the noise of each tree's leaves; 0 if there was none."""
-        of_leaves = [event for event in self.ledger if event.purpose.startswith("leaf ")]
-        if self.settings.is_noiseless:
-            return [0.0] * len(of_leaves)
-        return [float(str(event.parameters["noise_sd"])) for event in of_leaves]
-
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes, all but what the estimator makes of the leaf statistics."""
         trained = self.trained
@@ -158,7 +155,8 @@ class PrivateRelease(Release):
             "ledger_": self.ledger,
             "receipt_": self.receipt,
             "signed_by_": None,
-            "noise_scales_": {event.purpose: dict(event.parameters) for event in self.ledger},
+            "leaf_noises_": trained.leaf_noises,
+            "noise_scales_": _scales(self.ledger),
         }
         return fitted | _transduced(trained.transduction)
 
@@ -196,6 +194,7 @@ class Releasing(BaseEstimator):
     classes_: NDArray[Any]
     trees_: FlatTrees
     leaf_statistics_: NDArray[Any]
+    leaf_noises_: tuple[float, ...]
     leaf_votes_: NDArray[np.float64]
     additive_: Additive | None
     transduction_: NDArray[Any]
@@ -275,6 +274,18 @@ def _plain(value: Any) -> Scalar:
     if isinstance(value, numbers.Integral):
         return int(value)
     return float(value) if isinstance(value, numbers.Real | Decimal) else value
+
+
+def _scales(ledger: Ledger) -> dict[str, dict[str, Any]]:
+    """Parameters of the mechanism of every query; one that was asked before gets a number."""
+    scales: dict[str, dict[str, Any]] = {}
+    for event in ledger:
+        name, number = event.purpose, 1
+        while name in scales:
+            number += 1
+            name = f"{event.purpose} ({number})"
+        scales[name] = dict(event.parameters)
+    return scales
 
 
 def _transduced(labels: NDArray[Any] | None) -> dict[str, Any]:

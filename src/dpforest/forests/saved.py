@@ -136,6 +136,7 @@ def _record_of(model: PrivateForest) -> ModelRecord:
         feature_names=None if names is None else tuple(map(str, names)),
         trees=model.trees_,
         statistics=model.leaf_statistics_.astype(np.int64),
+        leaf_noises=model.leaf_noises_,
         ledger=model.ledger_,
         guarantee=model.guarantee_,
         additive=model.additive_,
@@ -171,7 +172,7 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     columns: dict[str, Any] = {"n_features_in_": record.schema.n_features}
     if record.feature_names is not None:
         columns["feature_names_in_"] = np.array(record.feature_names, dtype=object)
-    trained = Trained(record.trees, record.statistics, record.additive)
+    trained = Trained(record.trees, record.statistics, record.leaf_noises, record.additive)
     public = record.schema, settings, record.guarantee, columns
     model._keep(PrivateRelease(*public, trained, record.ledger, record.receipt))
     model.signed_by_ = record.signed_by

@@ -235,7 +235,7 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     def _train(self, curator: Curator) -> Trained:
         trees = self._grow(curator)
         first, second = trees[: self.n_estimators], trees[self.n_estimators :]
-        private = curator.leaf_histograms("leaves", first)
+        private, sd = curator.leaf_histograms("leaves", first)
         cells, is_labelled = curator.public_cells()
         unlabelled = cells[~is_labelled]
         predicted = sum_leaf_values(first, private.astype(np.float64), unlabelled).argmax(axis=1)
@@ -243,7 +243,8 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
         counts = np.zeros((second.n_trees, second.n_leaves, private.shape[2]), np.int64)
         for tree, leaves in zip(counts, find_leaves(second, unlabelled), strict=True):
             np.add.at(tree, (leaves, predicted), 1)
-        return Trained(trees, np.concatenate([private, counts]), transduction=labels)
+        noises = (sd,) * first.n_trees + (0.0,) * second.n_trees
+        return Trained(trees, np.concatenate([private, counts]), noises, transduction=labels)
 
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator

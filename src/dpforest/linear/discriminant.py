@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpforest.curator import Block, Curator
 from dpforest.linear.standard import ordered_features, standard_scales, units, whole_units
+from dpforest.privacy import Kind, Query
 
 SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
 PRODUCTS = Fraction(1, 4)  # of the rest, for the common covariance
@@ -148,7 +149,7 @@ def _count_categories(
     blocks = [
         Block(at, one * np.eye(width, dtype=np.int64)) for at, width in zip(features, widths, strict=True)
     ]
-    sums, variance = curator.lookup_sums(pool, share, "categories by class", blocks, one, by_class=True)
+    sums, variance = curator.lookup_sums(pool, share, Query(Kind.CATEGORY_SUMS), blocks, one, by_class=True)
     found, first = {}, 0
     for at, width in zip(features, widths, strict=True):
         counts, noise = sums[:, first : first + width].T / one, float(variance[first]) / one**2
@@ -173,7 +174,7 @@ def _sum_scales(
     blocks = [Block(0, everywhere)]  # sums to the rows themselves
     for part in parts:
         blocks += [Block(at, whole_units(scale, one)) for at, scale in zip(features, part, strict=True)]
-    sums, variance = curator.lookup_sums(pool, share, "features by class", blocks, one, by_class=True)
+    sums, variance = curator.lookup_sums(pool, share, Query(Kind.FEATURE_SUMS), blocks, one, by_class=True)
     noise = float(variance[0]) / one**2
     told.append((sums[:, 0] / one, noise))
     return [(part / one, noise) for part in np.split(sums[:, 1:], len(parts), axis=1)]
@@ -227,7 +228,7 @@ def _inverse_covariance(
     epsilon = float(curator.ledger.plan.amount(pool) * share)
     one = max(256, math.isqrt(units(n * (n + 1) // 2, epsilon)))
     blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
-    sums, variance = curator.product_sums(pool, share, "products of the features", blocks, one)
+    sums, variance = curator.product_sums(pool, share, Query(Kind.PRODUCTS), blocks, one)
     rows = counts.sum()
     within = sums / (one**2 * rows) - (means.T * counts / rows) @ means
     noise = math.sqrt(variance[0, 0]) / (one**2 * rows)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.curator import MAX_PER_ROW, Block, Curator
+from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
 
 STEEPNESS = 0.7  # of the tanh, at one mean absolute deviation
@@ -65,18 +66,18 @@ def standard_scales(
     one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
     places = [_places(int(curator.schema.n_cells[feature])) for feature in features]
 
-    def means(values: list[NDArray[np.float64]], purpose: str) -> tuple[NDArray[np.float64], float]:
+    def means(values: list[NDArray[np.float64]], kind: Kind) -> tuple[NDArray[np.float64], float]:
         blocks = [
             Block(feature, whole_units(value, one)) for feature, value in zip(features, values, strict=True)
         ]
-        sums, variance = curator.lookup_sums(pool, share / 2, purpose, blocks, one, by_class=False)
+        sums, variance = curator.lookup_sums(pool, share / 2, Query(kind), blocks, one, by_class=False)
         return sums[0] / (one * rows), math.sqrt(variance[0]) / (one * rows)
 
-    centre, _ = means(places, "centres of the features")
+    centre, _ = means(places, Kind.CENTRES)
     centre = np.clip(centre, -1, 1)
     # distances lie between 0 and 2; less 1 they are as small as can be
     away = [np.abs(place - c) - 1 for place, c in zip(places, centre, strict=True)]
-    spread, noise = means(away, "spreads of the features")
+    spread, noise = means(away, Kind.SPREADS)
     spread = np.maximum(spread + 1, max(LEAST_SPREAD, noise))
     return [
         np.append(np.tanh(STEEPNESS * (place[:-2] - c) / s), [0.0, 0.0])

@@ -29,8 +29,9 @@ MAX_TREES = 65_536
 MAX_ENTRIES = 2**26  # leaves of all trees times classes
 MAX_SET_CELLS = 2**28  # category sets times categories
 MAX_CLASSES = 4096
-MAX_LOOKS = 4096
+MAX_QUERIES = 4096
 MAX_TREE_WEIGHT = 16.0
+MAX_NOISE = 2.0**62  # what mechanisms release has no more bits
 
 Scalar = str | int | float | bool | None
 # Whatever a strange file makes the constructors of this library raise.
@@ -65,8 +66,10 @@ class ModelRecord:
         Released splits.
     statistics : ndarray of int64, shape (n_trees, n_leaves) or (n_trees, n_leaves, n_outputs)
         Released label, or released noisy counts or sums, of every leaf.
+    leaf_noises : tuple of float
+        Standard deviation of the noise in the statistics of each tree; empty if that is not one number.
     ledger : Ledger
-        Every look at private rows, and the plan that paid.
+        Every query of private rows, and the plan that paid.
     guarantee : PrivacyGuarantee
         What is promised.
     additive : Additive or None
@@ -84,6 +87,7 @@ class ModelRecord:
     feature_names: tuple[str, ...] | None
     trees: FlatTrees
     statistics: NDArray[np.int64]
+    leaf_noises: tuple[float, ...]
     ledger: Ledger
     guarantee: PrivacyGuarantee
     additive: Additive | None = None
@@ -102,6 +106,7 @@ class ModelRecord:
         _check_sizes(self.trees.n_trees, self.trees.depth, self.schema)
         _check_walks(self.trees, self.schema)
         _check_statistics(self.statistics, self.trees, self.schema)
+        _check_noises(self.leaf_noises, self.trees)
         if self.additive is not None:
             _check_additive(self.additive, self.schema)
 
@@ -137,6 +142,7 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str], private_key:
             "left_sets": write_bits(record.trees.left_sets),
         },
         "leaf_statistics": write_array(record.statistics),
+        "leaf_noises": list(record.leaf_noises),
         "additive": None,
     }
     if record.additive is not None:
@@ -180,6 +186,7 @@ def read_record(path: str | os.PathLike[str], public_key: Any = None) -> ModelRe
         "receipt",
         "trees",
         "leaf_statistics",
+        "leaf_noises",
         "additive",
     }
     if set(body) != known:
@@ -196,8 +203,8 @@ def read_record(path: str | os.PathLike[str], public_key: Any = None) -> ModelRe
 def _parse(body: dict[str, Any]) -> ModelRecord:
     schema = Schema.from_dict(body["schema"]["columns"], body["schema"]["target"])
     ledger, names = body["ledger"], body["feature_names"]
-    if len(ledger["looks"]) > MAX_LOOKS or len(ledger["plan"]["pools"]) > MAX_LOOKS:
-        raise ModelFileError(f"a ledger may have at most {MAX_LOOKS} looks and pools.")
+    if len(ledger["queries"]) > MAX_QUERIES or len(ledger["plan"]["pools"]) > MAX_QUERIES:
+        raise ModelFileError(f"a ledger may have at most {MAX_QUERIES} queries and pools.")
     trees = _parse_trees(body["trees"], schema)
     statistics = body["leaf_statistics"]
     shape = read_shape(statistics, "leaf_statistics", (2, 3), MAX_ENTRIES)
@@ -212,6 +219,7 @@ def _parse(body: dict[str, Any]) -> ModelRecord:
         None if names is None else tuple(names),
         trees,
         read_array(statistics, "leaf_statistics", shape, np.int64),
+        tuple(body["leaf_noises"]),
         Ledger.from_dict(ledger),
         PrivacyGuarantee.from_dict(body["guarantee"]),
         None if body["additive"] is None else _parse_additive(body["additive"], schema),
@@ -295,6 +303,13 @@ def _check_walks(trees: FlatTrees, schema: Schema) -> None:
 def _additive_shape(schema: Schema) -> tuple[int, int, int]:
     n_outputs = _n_outputs(schema) if isinstance(schema.target, Classes) else 1
     return schema.n_features, int(schema.n_cells[: schema.n_features].max()), n_outputs
+
+
+def _check_noises(noises: tuple[float, ...], trees: FlatTrees) -> None:
+    if noises and len(noises) != trees.n_trees:
+        raise ModelFileError("leaf_noises must have one number per tree, or none at all.")
+    if not all(type(sd) is float and 0 <= sd <= MAX_NOISE for sd in noises):
+        raise ModelFileError(f"leaf_noises must be numbers from 0 to {MAX_NOISE:g}.")
 
 
 def _check_additive(part: Additive, schema: Schema) -> None:

@@ -29,7 +29,7 @@ from dpforest.privacy.errors import (
     PrivacyError,
     PrivacyLeakWarning,
 )
-from dpforest.privacy.events import Event
+from dpforest.privacy.events import Event, Kind, Query
 from dpforest.privacy.guarantee import PrivacyGuarantee
 from dpforest.privacy.ledger import Ledger
 from dpforest.privacy.left_behind import LeftBehind
@@ -55,6 +55,7 @@ __all__ = [
     "Cost",
     "Dataset",
     "Event",
+    "Kind",
     "Ledger",
     "LeftBehind",
     "NeighboringRelation",
@@ -62,6 +63,7 @@ __all__ = [
     "PrivacyError",
     "PrivacyGuarantee",
     "PrivacyLeakWarning",
+    "Query",
     "Receipt",
     "Spend",
     "epsilon_to_rho",

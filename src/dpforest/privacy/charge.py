@@ -83,7 +83,7 @@ class Charge:
         # what a fork does with a copy of the charge is not for it to settle
         if store is None or self._receipt is None or os.getpid() != self._process:
             return
-        looks = None if self._ledger is None else self._ledger.to_dict()["looks"]
+        looks = None if self._ledger is None else self._ledger.to_dict()["queries"]
         try:
             store.settle(self._receipt, "failed" if failed else "spent", looks)
         except BudgetStoreError as problem:

@@ -1,6 +1,6 @@
-"""What was spent, look by look.
+"""What was spent, query by query.
 
-The curator owns one open ledger per fit and charges it *before* every look; growers, leaves and reports
+The curator owns one open ledger per fit and charges it *before* every query; growers, leaves and reports
 only read it. Spending can never exceed the plan: each charge is checked against its pool, and the
 composition of pools is monotone.
 """
@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
-from dpforest.privacy.events import Event
+from dpforest.privacy.events import Event, Kind, Query
 from dpforest.privacy.exact import (
     Number,
     check_addable,
@@ -29,7 +29,7 @@ from dpforest.privacy.tables import data_frame, html_table, text_table
 
 
 class Ledger:
-    """Append-only record of every look at the private rows, held to a plan.
+    """Append-only record of every query of the private rows, held to a plan.
 
     Nothing removes or edits an event. A copy or an unpickled ledger is frozen: it is a record of what was
     spent, and charging it would spend the same plan twice. So is the copy that a fork makes.
@@ -69,7 +69,7 @@ class Ledger:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All looks so far, oldest first."""
+        """All queries so far, oldest first."""
         return self._events
 
     @property
@@ -82,10 +82,10 @@ class Ledger:
         pool: str,
         fraction_of_pool: Number,
         mechanism: str,
-        purpose: str,
+        query: Query | str,
         parameters: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Pay for one look, before it happens.
+        """Pay for one query, before it happens.
 
         Parameters
         ----------
@@ -93,8 +93,10 @@ class Ledger:
             The pool that pays; its draws compose in sequence.
         fraction_of_pool : number
             How much, as a part of what the pool held at first.
-        mechanism, purpose : str
-            What is about to be run, and what for.
+        mechanism : str
+            What is about to be run.
+        query : Query or str
+            What for; see `Event`.
         parameters : mapping, optional
             Public details, see `Event`.
 
@@ -112,20 +114,21 @@ class Ledger:
         cost = holds * read_number(fraction_of_pool, "fraction_of_pool")
         if cost <= 0:
             raise ValueError(
-                f"a look costs something, got {short(cost)} for pool {pool!r}: no mechanism is free."
+                f"a query costs something, got {short(cost)} for pool {pool!r}: no mechanism is free."
             )
-        event = Event(pool, mechanism, purpose, cost, self._plan.pool(pool).rows, parameters or {})
+        asked = Query(Kind.OTHER, query) if isinstance(query, str) else query
+        event = Event(pool, mechanism, asked, cost, self._plan.pool(pool).rows, parameters or {})
         with self._lock:
             if self.is_frozen:
                 raise PrivacyError(
-                    "this ledger is closed: looks end when the model is released, fit again instead."
+                    "this ledger is closed: queries end when the model is released, fit again instead."
                 )
             remaining = self.remaining(pool)
             if cost > remaining:
                 raise BudgetExceededError(
                     f"pool {pool!r}: requested {self._plan.symbol} {short(cost)}, "
                     f"remaining {short_rest(remaining)} of {short(holds)}: "
-                    "give the pool a larger share in the plan or look less often."
+                    "give the pool a larger share in the plan or ask less often."
                 )
             self._events = (*self._events, event)
         return event
@@ -157,17 +160,18 @@ class Ledger:
         return self._plan.amount(pool) - self.spent(pool)
 
     def total(self) -> Fraction:
-        """Return what was spent on one row: all-rows looks in sequence, disjoint parts in parallel."""
+        """Return what was spent on one row: queries of all rows in sequence, disjoint parts in parallel."""
         return self._plan.compose({pool.name: self.spent(pool.name) for pool in self._plan.pools})
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dictionary per look, JSON-ready; ``exact`` is the cost as a fraction."""
+        """Return one dictionary per query, JSON-ready; ``exact`` is the cost as a fraction."""
         return [
             {
                 "pool": event.pool,
                 "mechanism": event.mechanism,
                 "purpose": event.purpose,
                 "rows": event.rows,
+                **event.query.to_dict(),
                 self._plan.symbol: float_at_least(event.cost),
                 "exact": str(event.cost),
                 "parameters": dict(event.parameters),
@@ -176,7 +180,7 @@ class Ledger:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready record of the plan and all looks, exact: costs are written as fractions.
+        """Return a JSON-ready record of the plan and all queries, exact: costs are written as fractions.
 
         Examples
         --------
@@ -187,11 +191,11 @@ class Ledger:
         """
         return {
             "plan": self._plan.to_dict(),
-            "looks": [
+            "queries": [
                 {
                     "pool": event.pool,
                     "mechanism": event.mechanism,
-                    "purpose": event.purpose,
+                    **event.query.to_dict(),
                     "cost": str(event.cost),
                     "parameters": dict(event.parameters),
                 }
@@ -201,7 +205,7 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Ledger:
-        """Rebuild what `to_dict` wrote, frozen; refuses looks that the plan does not pay for.
+        """Rebuild what `to_dict` wrote, frozen; refuses queries that the plan does not pay for.
 
         Parameters
         ----------
@@ -211,25 +215,25 @@ class Ledger:
         plan = BudgetPlan.from_dict(record["plan"])
         events = tuple(
             Event(
-                str(look["pool"]),
-                str(look["mechanism"]),
-                str(look["purpose"]),
-                read_fraction(look["cost"], "cost"),
-                plan.pool(str(look["pool"])).rows,
-                look["parameters"],
+                str(query["pool"]),
+                str(query["mechanism"]),
+                Query.from_dict(query),
+                read_fraction(query["cost"], "cost"),
+                plan.pool(str(query["pool"])).rows,
+                query["parameters"],
             )
-            for look in record["looks"]
+            for query in record["queries"]
         )
         check_addable((event.cost for event in events), "costs")
         ledger = cls(plan)
         ledger._events, ledger._frozen = events, True
         for pool in plan.pools:
             if ledger.remaining(pool.name) < 0:
-                raise BudgetExceededError(f"the looks cost more than pool {pool.name!r} of the plan holds.")
+                raise BudgetExceededError(f"the queries cost more than pool {pool.name!r} of the plan holds.")
         return ledger
 
     def to_frame(self) -> Any:
-        """Return the looks as a pandas DataFrame; pandas must be installed."""
+        """Return the queries as a pandas DataFrame; pandas must be installed."""
         return data_frame(self.to_dicts(), [*self._header(), "exact", "parameters"])
 
     def __iter__(self) -> Iterator[Event]:
@@ -256,7 +260,7 @@ class Ledger:
 
     def __repr__(self) -> str:
         symbol, total = self._plan.symbol, self._plan.total
-        return f"<Ledger of {len(self)} looks: {symbol} {short(self.total())} of {short(total)} per row>"
+        return f"<Ledger of {len(self)} queries: {symbol} {short(self.total())} of {short(total)} per row>"
 
     def __str__(self) -> str:
         table = text_table(self._header(), self._rows(), frozenset({self._plan.symbol}))
@@ -270,7 +274,8 @@ class Ledger:
 
     def _rows(self) -> list[list[str]]:
         return [
-            [look.pool, look.mechanism, look.purpose, look.rows, short(look.cost)] for look in self._events
+            [event.pool, event.mechanism, event.purpose, event.rows, short(event.cost)]
+            for event in self._events
         ]
 
     def _summary(self) -> str:

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.curator import Centres, Curator, Utility
+from dpforest.privacy import Kind, Query
 from dpforest.structure import FlatTrees
 
 ROOT_TWO = Fraction(1414, 1000)
 # Of the budget of splits, for the noisy targets of inner nodes: class shares for each level, means in all.
 CENTRES = Fraction(2, 100)
 MEAN_CENTRES = Fraction(15, 100)
+LEAST_WEIGHT = 1e-9  # of the parent's target, in rows: it stands in for an empty node where there is no noise
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -195,6 +197,7 @@ def grow_guided(
     root: NDArray[np.float64],
     most_common: Sequence[int] | None = None,
     top: FlatTrees | None = None,
+    number: int | None = None,
 ) -> FlatTrees:
     """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
 
@@ -219,6 +222,8 @@ def grow_guided(
         all levels use by default.
     top : FlatTrees, optional
         One tree that was grown before and is to be grown further.
+    number : int, optional
+        Number of the tree, if it is one of several.
     """
     counted = most_common or [0] * depth
     first = 0 if top is None else top.depth
@@ -239,33 +244,43 @@ def grow_guided(
         features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at - first]
         if counted[at]:
             score = Utility.MAX_OPERATOR
-            return curator.splits(pool, trees, at, features, score, part, most_common=counted[at])
+            return curator.splits(
+                pool, trees, at, features, score, part, most_common=counted[at], tree=number
+            )
         if at > 0:
-            above = _centres_of_level(curator, pool, trees, at, centre_share[at], above)
+            above = _centres_of_level(curator, pool, trees, at, centre_share[at], above, number)
         if is_class:
             score, centres = Utility.CENTRED, Centres.of_shares(above)
         else:
             score = Utility.CENTRED_TARGET
             centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
-        return curator.splits(pool, trees, at, features, score, part, centres)
+        return curator.splits(pool, trees, at, features, score, part, centres, tree=number)
 
     return grow(curator, 1, depth, level)
 
 
 def _centres_of_level(
-    curator: Curator, pool: str, trees: FlatTrees, at: int, share: Fraction, parent: NDArray[np.float64]
+    curator: Curator,
+    pool: str,
+    trees: FlatTrees,
+    at: int,
+    share: Fraction,
+    parent: NDArray[np.float64],
+    number: int | None,
 ) -> NDArray[np.float64]:
     """Noisy class shares or mean target of every node, drawn towards the parent's where the noise is loud."""
     here = replace(trees, depth=at)
-    purpose = f"targets of the nodes, level {at}"
+    query = Query(Kind.NODE_TARGETS, level=at, tree=number)
     if parent.shape[1] > 1:
-        counts = np.maximum(curator.leaf_histograms(pool, here, share, purpose)[0], 0).astype(np.float64)
-        weight = 2 * curator.noise_sd
+        values, sd = curator.leaf_histograms(pool, here, share, query)
+        counts = np.maximum(values[0], 0).astype(np.float64)
+        weight = max(2 * sd, LEAST_WEIGHT)
         shares: NDArray[np.float64] = (counts + weight * parent) / (counts.sum(axis=1) + weight)[:, None]
         return shares
     levels = curator.schema.range.levels
-    sums = np.maximum(curator.leaf_soft_histograms(pool, here, share, purpose)[0], 0).astype(np.float64)
-    weight = 2 * curator.noise_sd / levels
+    values, sd = curator.leaf_soft_histograms(pool, here, share, query)
+    sums = np.maximum(values[0], 0).astype(np.float64)
+    weight = max(2 * sd / levels, LEAST_WEIGHT)
     rows = sums.sum(axis=1, keepdims=True) / levels
     means: NDArray[np.float64] = (sums[:, :1] + weight * parent) / (rows + weight)
     return means
