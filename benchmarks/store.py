@@ -1,6 +1,7 @@
-"""The budget store under load: how fast it grants, whether it grants too much, and what survives kill -9.
+"""The budget store under fire: kills, races, rollbacks, absences, full disks, forgeries; and how fast it is.
 
-    make bench TARGET=store                              # reservations per second, SQLite and PostgreSQL
+    make bench TARGET=store                              # everything, as two tables; about half an hour
+    python -m benchmarks.store --scale 0.1               # a tenth of the trials
     python -m benchmarks.store --race budget.db          # 8 processes, 1,000 requests, a ceiling of 100
     python -m benchmarks.store --kill 300                # kill -9 at 300 random moments of concurrent fits
     python -m benchmarks.store --kill 300 --postgres     # the same against a PostgreSQL server
@@ -21,32 +22,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import store_trials as trials
+from benchmarks.store_trials import fork
 from dpforest.privacy import BudgetAccountant, BudgetExceededError, BudgetPlan, Checkpoint
-from tests.privacy.servers import postgres_server, server_binaries
+from tests.privacy.servers import killable_server, postgres_server, server_binaries
 
 FIT = BudgetPlan.divide(1.0, 0.0, {"splits": 0.5, "leaves": 0.5})
-
-
-def fork(work: Callable[[], int]) -> int:
-    """Run a function in a child process that starts warm; its result, at most 255, is the exit code."""
-    child = os.fork()
-    if child:
-        return child
-    code = 255
-    try:
-        code = work()
-    finally:
-        os._exit(code)
 
 
 # --- racing for a ceiling ------------------------------------------------------------------------------
@@ -201,24 +192,69 @@ def measure_throughput(addresses: dict[str, str], console: Console) -> None:
     console.print(shown)
 
 
-def measure_long_records(console: Console, length: int = 5_000) -> None:
-    """A charge must not get slower as the record grows; checking the whole record may."""
-    accountant = BudgetAccountant(epsilon=2 * length)  # a temporary file: no time goes to the disk
+def measure_long_records(directory: Path, console: Console, longest: int) -> None:
+    """Opening and charging must not get slower as the record grows; checking the whole record may."""
+    shown = Table(title="one record, SQLite; medians")
+    found = {length: trials.times_at(directory, length) for length in (1_000, longest)}
+    for column in ("entries", *found[longest]):
+        shown.add_column(column, justify="right")
+    for length, times in found.items():
+        shown.add_row(f"{length:,}", *(f"{figure:.2f}" for figure in times.values()))
+    console.print(shown)
 
-    def charge(times: int) -> float:
-        start = time.perf_counter()
-        for _ in range(times):
-            accountant.spend(FIT, "long")
-        return 1000 * (time.perf_counter() - start) / times
 
-    first, _, last = charge(200), charge(length), charge(200)
+def run_trials(directory: Path, scale: float, server: Any) -> Iterator[tuple[str, str, Counter[str]]]:
+    """Run every trial and yield its name, where it ran, and what it counted."""
+
+    def count(full: int) -> int:
+        return max(1, round(scale * full))
+
+    def racing(address: str) -> Counter[str]:
+        found: Counter[str] = Counter(trials=1000)
+        done = race(address, "race", processes=8, tries=125, ceiling=100)
+        found["overspent"] = int(max(0, done["granted"] - 100))
+        found["lost"] = int(done["granted"] - done["recorded"])
+        return found
+
+    def killing(address: str, folder: Path) -> Counter[str]:
+        found = survive_kills(address, folder, count(300), late=False)  # stops at the first fault
+        return Counter(trials=found["kills"], overspent=0, lost=0)
+
+    file, away = directory / "budget.db", directory / "away.db"
+    hide, show = partial(os.rename, file, away), partial(os.rename, away, file)
+    yield "8 processes race", "SQLite", racing(str(file))
+    yield "fits killed", "SQLite", killing(str(file), directory)
+    yield "file away during fits", "SQLite", trials.absences(str(file), directory, count(100), hide, show)
+    if server is not None:
+        (folder := directory / "server").mkdir()
+        yield "8 processes race", "PostgreSQL", racing(server.url)
+        yield "fits killed", "PostgreSQL", killing(server.url, folder)
+        crashed = trials.absences(server.url, folder, count(100), server.kill, server.start)
+        yield "server killed during fits", "PostgreSQL", crashed
+    yield "files beside it removed", "SQLite", trials.files_beside_removed(directory, count(300))
+    yield "old copy put back", "SQLite", trials.old_copy_put_back(directory, count(300))
+    yield "disk full", "SQLite", trials.disk_full(directory, count(100))
+    yield "read-only", "SQLite", trials.read_only(count(30))
+    yield "clock moved back", "SQLite", trials.clock_moved_back(directory, count(300))
+    yield "forged models", "", trials.forgeries(directory, count(1000))
+
+
+def measure_trials(directory: Path, scale: float, server: Any, console: Console) -> None:
+    shown = Table(title="attacks on the store")
+    counted = ("overspent", "lost", "wrong exit codes", "not found")
+    for column in ("attack", "on", "trials", *counted, "exit codes met", "seconds"):
+        shown.add_column(column, justify="left" if column in ("attack", "on") else "right")
     start = time.perf_counter()
-    accountant.verify()
-    whole = 1000 * (time.perf_counter() - start)
-    console.print(
-        f"temporary accountant: {first:.2f} ms a charge at first, {last:.2f} ms after {length:,} charges; "
-        f"checking that record takes {whole:.0f} ms"
-    )
+    for name, where, found in run_trials(directory, scale, server):
+        seconds = time.perf_counter() - start
+        codes = ", ".join(
+            f"{key[10:]}: {n}" for key, n in sorted(found.items()) if key.startswith("exit code ")
+        )
+        figures = [str(found[what]) for what in counted]
+        shown.add_row(name, where, str(found["trials"]), *figures, codes, f"{seconds:.0f}")
+        print(f"{name}, {where}: {dict(found)}", file=sys.stderr)
+        start = time.perf_counter()
+    console.print(shown)
 
 
 def main() -> None:
@@ -227,6 +263,7 @@ def main() -> None:
     parser.add_argument("--kill", type=int, metavar="N", help="kill -9 this often")
     parser.add_argument("--late", action="store_true", help="plant a bug for --kill: charge after release")
     parser.add_argument("--postgres", action="store_true", help="use a PostgreSQL server for --kill")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of trials")
     options = parser.parse_args()
     if options.race:
         print(json.dumps(race(options.race, "race", processes=8, tries=125, ceiling=100)))
@@ -234,15 +271,20 @@ def main() -> None:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         addresses = {"SQLite": str(directory / "budget.db")}
-        if (options.postgres or not options.kill) and server_binaries():
-            addresses["PostgreSQL"] = stack.enter_context(postgres_server())
         if options.kill:
+            if options.postgres:
+                addresses["PostgreSQL"] = stack.enter_context(postgres_server())
             address = addresses["PostgreSQL" if options.postgres else "SQLite"]
             print(json.dumps(survive_kills(address, directory, options.kill, options.late)))
             return
-        console = Console(width=120)
+        server = stack.enter_context(killable_server()) if server_binaries() else None
+        if server is not None:
+            addresses["PostgreSQL"] = server.url
+        console = Console(width=140)
+        fit(None, "warm")  # children start with compiled kernels
         measure_throughput(addresses, console)
-        measure_long_records(console)
+        measure_long_records(directory, console, max(10_000, round(1_000_000 * options.scale)))
+        measure_trials(directory, options.scale, server, console)
 
 
 if __name__ == "__main__":
