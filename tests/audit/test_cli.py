@@ -80,3 +80,18 @@ def test_interrupted_commands_say_so(monkeypatch):
     result = run("run", "majority")
     assert result.exit_code == 130
     assert "interrupted" in result.output
+
+
+def test_audits_answer_in_json(monkeypatch):
+    monkeypatch.setattr(audit, "gallery", lambda quick: AuditReport([BROKEN, KEPT]))
+    told = json.loads(run("gallery", "--json").stdout)
+    assert [result["name"] for result in told["results"]] == ["broken", "kept"]
+    monkeypatch.setattr(audit, "audit_every", lambda *_, **__: AuditReport([BROKEN, KEPT]))
+    done = run("run", "majority", "--json")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["violations"] == ["broken"]
+    assert not done.stderr
+    assert (
+        "RandomDecisionTreesClassifier, majority"
+        in json.loads(run("run", "majority", "--list", "--json").stdout)["subjects"]
+    )

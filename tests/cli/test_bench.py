@@ -68,3 +68,15 @@ def test_a_failed_fit_shows_in_the_exit_code(bench, tmp_path):
         PLUGIN.replace('find("Majority class").factory', "lambda **_: 1/0")
     )
     bench(f"run 999-cli --quick --jobs 1 {OPTIONS}", code=1)
+
+
+def test_a_run_without_its_data_is_no_success(bench, monkeypatch):
+    from dpforest import benchmarks
+    from dpforest.benchmarks.runner import RunSummary
+
+    def without_data(experiment, folder, *_, **__):
+        return RunSummary(folder / "999-cli.csv", missing={"iris": "not here"})
+
+    monkeypatch.setattr(benchmarks, "run", without_data)
+    told = json.loads(bench(f"run 999-cli --json {OPTIONS}", code=1).stdout)
+    assert told["999-cli"]["missing"] == {"iris": "not here"}

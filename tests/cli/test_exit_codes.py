@@ -5,10 +5,13 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
 
 import dpforest
 from dpforest.cli import fit as fit_module
+from dpforest.cli import main
+from dpforest.cli.answers import AnsweringCommand
 from dpforest.privacy import BudgetAccountant, BudgetUncertainError
 
 FIT = "fit visits.csv --schema schema.json --epsilon 1 --budget budget.db --out model.json --quiet"
@@ -168,6 +171,18 @@ def test_every_refusal_can_be_parsed_and_names_no_python_call(cli, visits, line,
     assert not done.stdout
     assert "BudgetAccountant" not in refusal["message"]
     assert "Cost.pure" not in refusal["message"]
+
+
+def test_every_command_takes_json():
+    waiting, found = [main], []
+    while waiting:
+        command = waiting.pop()
+        if isinstance(command, click.Group):
+            waiting += command.commands.values()
+        else:
+            found.append(command.name)
+            assert isinstance(command, AnsweringCommand), command.name
+    assert {"fit", "verify", "gallery", "run", "replay", "repair"} <= set(found)
 
 
 def test_remarks_are_part_of_a_json_answer(cli, visits):

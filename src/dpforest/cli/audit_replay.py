@@ -8,8 +8,10 @@ from pathlib import Path
 
 import click
 
+from dpforest.cli.answers import AnsweringCommand, answer, answers_in_json, note
 
-@click.command()
+
+@click.command(cls=AnsweringCommand)
 @click.argument("parts", nargs=-1, metavar="[PART]...")
 @click.option("--quick", is_flag=True, help="Every estimator and option twice, instead of all combinations.")
 @click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1 for all cores.")
@@ -23,7 +25,7 @@ def replay(parts: tuple[str, ...], quick: bool, jobs: int, out: Path | None) -> 
     from dpforest.audit.replay.cases import all_cases, quick_cases, run_cases
     from dpforest.cli.reports import console
 
-    screen = console()
+    screen = None if answers_in_json() else console()
     cases = [
         case
         for case in (quick_cases() if quick else all_cases())
@@ -31,7 +33,8 @@ def replay(parts: tuple[str, ...], quick: bool, jobs: int, out: Path | None) -> 
     ]
     if not cases:
         raise click.BadParameter(f"no case has all of {', '.join(map(repr, parts))} in its name.")
-    screen.print(f"{len(cases):,} cases; Ctrl-C stops.")
+    if screen:
+        screen.print(f"{len(cases):,} cases; Ctrl-C stops.")
     n_done = n_replays = 0
     broken = []
     try:
@@ -40,11 +43,23 @@ def replay(parts: tuple[str, ...], quick: bool, jobs: int, out: Path | None) -> 
             n_replays += len(result.neighbours)
             if result.violation:
                 broken.append(result)
-                screen.print(f"{result}\n", soft_wrap=True)
+                if screen:
+                    screen.print(f"{result}\n", soft_wrap=True)
     except KeyboardInterrupt:
-        screen.print("interrupted")
+        note("interrupted")
+    violations = [result.to_dict() for result in broken]
     if out is not None:
-        out.write_text(json.dumps([result.to_dict() for result in broken], indent=2) + "\n")
-    screen.print(f"violations found: {len(broken)} of {n_done:,} cases, {n_replays:,} replays")
+        from dpforest.modelfile.files import write_file
+
+        write_file(out, json.dumps(violations, indent=2).encode() + b"\n")
+    answer(
+        {
+            "cases": n_done,
+            "replays": n_replays,
+            "violations": violations,
+            "interrupted": n_done < len(cases),
+        },
+        f"violations found: {len(broken)} of {n_done:,} cases, {n_replays:,} replays",
+    )
     if broken or n_done < len(cases):
         sys.exit(1 if broken else 130)
