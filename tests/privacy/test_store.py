@@ -6,6 +6,8 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -230,6 +232,27 @@ def test_a_charge_says_who_and_why(address):
     assert first.to_dict()["analyst"] == "A. Meyer"
     with pytest.raises(ValueError, match="printable"), accountant.charging(purpose="two\nlines"):
         accountant.spend(Cost.pure(1))
+
+
+def test_blocks_of_different_threads_do_not_mix(tmp_path):
+    accountant, both = create(tmp_path / "budget.db"), threading.Barrier(2)
+
+    def charge(who):
+        with accountant.charging(analyst=who, name=who):
+            both.wait(30)
+            accountant.spend(Cost.pure(0.5), who)
+            both.wait(30)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(charge, ["Ada", "Emmy"]))
+    assert {(one.label, one.analyst, one.name) for one in accountant.history()} == {
+        ("Ada", "Ada", "Ada"),
+        ("Emmy", "Emmy", "Emmy"),
+    }
+    with accountant.charging(analyst="Ada"), ThreadPoolExecutor(1) as pool:  # a worker thread inside a block
+        pool.submit(accountant.spend, Cost.pure(0.5)).result()
+    accountant.spend(Cost.pure(0.5))
+    assert [one.analyst for one in accountant.history()[2:]] == ["Ada", ""]
 
 
 def test_a_named_charge_is_made_once(address):

@@ -7,8 +7,8 @@ record by a `BudgetStore`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -21,7 +21,7 @@ from dpforest.privacy.database import Address, at_address
 from dpforest.privacy.entered import current, enter, leave
 from dpforest.privacy.errors import BudgetExceededError, PrivacyError
 from dpforest.privacy.exact import Number, float_at_least, read_positive_integer, short, short_rest
-from dpforest.privacy.notes import Notes
+from dpforest.privacy.notes import Notebook, Notes
 from dpforest.privacy.plan import BudgetPlan
 from dpforest.privacy.records import Dataset, Described, State, add_up
 from dpforest.privacy.relation import NeighboringRelation
@@ -143,7 +143,7 @@ class BudgetAccountant:
 
     def _join(self, store: BudgetStore) -> None:
         self._store = store
-        self._notes = Notes()
+        self._notebook, self._travelled = Notebook(), False
         self._rule = store.dataset.rule
         _by_identity[store.identity] = self
 
@@ -175,8 +175,9 @@ class BudgetAccountant:
         """
         return current()
 
-    @contextmanager
-    def charging(self, *, analyst: str = "", purpose: str = "", name: str | None = None) -> Iterator[Notes]:
+    def charging(
+        self, *, analyst: str = "", purpose: str = "", name: str | None = None
+    ) -> AbstractContextManager[Notes]:
         """Say who charges, what for and under which name, for all charges inside the block.
 
         Parameters
@@ -200,11 +201,7 @@ class BudgetAccountant:
         >>> len(notes.receipts), accountant.find("week 3").analyst
         (1, 'A. Meyer')
         """
-        before, self._notes = self._notes, Notes(analyst, purpose, name)
-        try:
-            yield self._notes
-        finally:
-            self._notes = before
+        return self._notebook.block(Notes(analyst, purpose, name))
 
     def neighbours(self) -> tuple[NeighboringRelation | None, int | None]:
         """Return for which neighbours, and rows per person, charges must be stated; None if not decided."""
@@ -298,7 +295,7 @@ class BudgetAccountant:
         max_rows_per_person: int | None,
         state: State,
     ) -> Receipt:
-        notes = self._notes
+        notes = self._notebook.current()
         asked = notes.on(_as_request(request, label, relation, max_rows_per_person))
         receipt = self._store.append(asked, state, lambda now: self._refuse_unless_fits(asked, now))
         notes.receipts.append(receipt)
@@ -415,7 +412,7 @@ class BudgetAccountant:
         return self
 
     def __reduce__(self) -> tuple[Any, tuple[BudgetStore, Notes]]:
-        return _attach, (self._store, self._notes.copied())
+        return _attach, (self._store, self._notebook.current().copied())
 
     def __repr__(self) -> str:
         if self._store.address is None:
@@ -433,11 +430,13 @@ def _attach(store: BudgetStore, notes: Notes | None = None) -> BudgetAccountant:
     known = _by_identity.get(store.identity)
     if known is not None:
         known._store.remember(store.seen)
+        if notes is not None and known._travelled:  # a worker that is used again
+            known._notebook.outside = notes
         return known
     accountant = BudgetAccountant.__new__(BudgetAccountant)
     accountant._join(store)
     if notes is not None:
-        accountant._notes = notes
+        accountant._notebook, accountant._travelled = Notebook(notes), True
     return accountant
 
 
