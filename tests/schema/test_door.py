@@ -94,6 +94,23 @@ def test_every_source_gives_the_same_rows_in_blocks_of_any_size(tmp_path, monkey
         np.testing.assert_array_equal(rows.is_labelled(), codes >= 0)
 
 
+def test_blocks_are_joined_in_their_order_with_or_without_a_copy():
+    whole = np.arange(12, dtype=np.uint8).reshape(6, 2).copy()
+    assert door.joined([whole[:2], whole[2:3], whole[3:]]) is whole
+    others = (
+        [whole[2:], whole[:2]],
+        [whole[:3], whole[2:5]],
+        [whole[:2]],
+        [whole],
+        [whole[:2], whole[2:].copy()],
+        [whole[:, :1], whole[:, 1:]],
+        [whole[::2], whole[1::2]],
+        [whole[:2].astype(np.uint16), whole[2:]],
+    )
+    for blocks in others:
+        np.testing.assert_array_equal(door.joined(blocks), np.concatenate(blocks))
+
+
 @pytest.mark.parametrize("extra", [1, -1])
 def test_tables_and_targets_of_unequal_length_are_refused(tmp_path, extra):
     y = [0.0] * (8 + extra)

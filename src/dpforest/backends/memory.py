@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpforest.backends.limits import MAX_ROWS
 from dpforest.backends.rows import Block, Grid, TableSpec
+from dpforest.schema.door import joined
 
 BLOCK_ROWS = 2**15
 # Counts of so many rows fit in int32, which halves the memory of a pass; beyond, they are added in int64.
@@ -66,7 +67,7 @@ class MemoryRows:
             cells.append(some)
             target.append(codes)
         nothing = np.empty((0, len(grid.n_cells)), np.uint8)
-        return cls(np.concatenate(cells or [nothing]), np.concatenate(target), grid, n_threads)
+        return cls(joined(cells or [nothing]), np.concatenate(target), grid, n_threads)
 
     @property
     def grid(self) -> Grid:

@@ -69,9 +69,9 @@ def check_combinations(combinations: Sequence[Combination], features: dict[str, 
 
 
 def append_combinations(
-    cells: NDArray[Any], features: dict[str, Feature], combinations: Sequence[Combination], dtype: Any
-) -> NDArray[Any]:
-    """Return the cells with one more column per combination.
+    cells: NDArray[Any], features: dict[str, Feature], combinations: Sequence[Combination], out: NDArray[Any]
+) -> None:
+    """Fill in the cells of features and, behind them, one more column per combination.
 
     Parameters
     ----------
@@ -81,17 +81,12 @@ def append_combinations(
         The features, in the order of the columns.
     combinations : sequence of Combination
         Columns to append.
-    dtype : dtype
-        Type of the result.
-
-    Returns
-    -------
-    ndarray of shape (n, d + len(combinations))
+    out : ndarray of shape (n, d + len(combinations))
+        Where to.
     """
     from dpforest.schema import kernels
 
     index = {name: column for column, name in enumerate(features)}
-    out = np.empty((len(cells), len(features) + len(combinations)), dtype)
     out[:, : len(features)] = cells
     kernels.combine(
         out,
@@ -101,4 +96,3 @@ def append_combinations(
         np.array([c.sign for c in combinations], np.int64),
         _BINS,
     )
-    return out

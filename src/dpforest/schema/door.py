@@ -8,7 +8,7 @@ block; what a value cannot be is 'missing' or 'other' for its own row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -140,24 +140,50 @@ class _Piece:
         return self.column.read(self.start + start, self.start + stop)
 
 
+def joined(blocks: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Join blocks of rows, at least one; without a copy where they are an array cut into pieces, in order.
+
+    Examples
+    --------
+    >>> whole = np.zeros((3, 2))
+    >>> joined([whole[:2], whole[2:]]) is whole, joined([whole[2:], whole[:2]]) is whole
+    (True, False)
+    """
+    whole, place = blocks[0].base, 0
+    for block in blocks:
+        if whole is None or block.base is not whole or not _starts_at(block, whole, place):
+            return np.concatenate(blocks)
+        place += len(block)
+    return whole if whole is not None and place == len(whole) else np.concatenate(blocks)
+
+
+def _starts_at(block: NDArray[Any], whole: NDArray[Any], row: int) -> bool:
+    alike = (block.dtype, block.shape[1:], block.strides) == (whole.dtype, whole.shape[1:], whole.strides)
+    return alike and block.ctypes.data == whole.ctypes.data + row * whole.strides[0]
+
+
 def _encoded(table: Table, schema: Schema, n_threads: int) -> Iterator[NDArray[Any]]:
     features = dict(schema.features)
     encoder = Encoder(tuple(features.values()), schema.cell_type)
+    # One array for all blocks of a table that is in memory anyway; see `joined`.
+    whole = np.empty((len(table), schema.n_columns), dtype=schema.cell_type)
 
     def encode(start: int) -> NDArray[Any]:
         stop = min(start + BLOCK_ROWS, len(table))
+        out = whole[start:stop]
+        cells = np.empty((stop - start, len(features)), whole.dtype) if schema.combinations else out
         if table.matrix is not None:
-            cells = encoder.encode_matrix(table.matrix[start:stop])
+            encoder.encode_matrix(table.matrix[start:stop], cells)
         else:
-            cells = encoder.encode([column.read(start, stop) for column in table.columns])
-        if not schema.combinations:
-            return cells
-        return append_combinations(cells, features, schema.combinations, schema.cell_type)
+            encoder.encode([column.read(start, stop) for column in table.columns], cells)
+        if schema.combinations:
+            append_combinations(cells, features, schema.combinations, out)
+        return out
 
     starts = range(0, len(table), BLOCK_ROWS)
     if n_threads == 1 or len(starts) < 2:
         yield from map(encode, starts)
         return
     with ThreadPoolExecutor(n_threads) as pool:
-        for first in range(0, len(starts), n_threads):  # no more blocks in memory than threads
+        for first in range(0, len(starts), n_threads):  # no more blocks under way than threads
             yield from pool.map(encode, starts[first : first + n_threads])

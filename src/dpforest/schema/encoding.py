@@ -147,17 +147,14 @@ class Encoder:
         self._dtype = dtype
         self._plan = _plan(self._features)
 
-    def encode_matrix(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return the cells of a row-major array of native floats, one column per feature."""
+    def encode_matrix(self, x: NDArray[Any], cells: NDArray[Any]) -> None:
+        """Fill in the cells of a row-major array of native floats, one column per feature."""
         from dpforest.schema.kernels import cell_kernel
 
-        cells = np.empty(x.shape, dtype=self._dtype)
         cell_kernel(x.dtype, self._dtype)(x, *self._plan, cells)
-        return cells
 
-    def encode(self, parts: Sequence[Part]) -> NDArray[Any]:
-        """Return the cells of one part per feature, all of the same length."""
-        cells = np.empty((len(parts[0]), len(parts)), dtype=self._dtype)
+    def encode(self, parts: Sequence[Part], cells: NDArray[Any]) -> None:
+        """Fill in the cells of one part per feature, all of the same length."""
         numbers: dict[int, NDArray[Any]] = {}
         rest: dict[int, tuple[Any, Any]] = {}
         for j, (part, feature) in enumerate(zip(parts, self._features, strict=True)):
@@ -172,7 +169,6 @@ class Encoder:
             self._fill(numbers, cells)
         for j, (rows, found) in rest.items():
             cells[rows, j] = found
-        return cells
 
     def _fill(self, numbers: dict[int, NDArray[Any]], cells: NDArray[Any]) -> None:
         """Gather rows from columns that may lie anywhere in memory, and run the kernel on them."""

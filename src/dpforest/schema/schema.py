@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpforest.schema.combinations import Combination, check_combinations
 from dpforest.schema.declaration import whole_number
 from dpforest.schema.documents import DEFAULT_TARGET, parse_document, read_json, write_document
-from dpforest.schema.door import read_cells
+from dpforest.schema.door import joined, read_cells
 from dpforest.schema.encoding import cell_type
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import DEFAULT_BINS, Feature, Nominal, Numeric, Ordinal
@@ -212,8 +212,8 @@ class Schema:
                [7, 8]], dtype=uint8)
         """
         n_threads = whole_number("n_threads", n_threads, 1, 1024)
-        no_rows = np.empty((0, self.n_columns), dtype=self.cell_type)
-        return np.concatenate([no_rows, *read_cells(X, self, n_threads=n_threads, owner=owner)])
+        blocks = list(read_cells(X, self, n_threads=n_threads, owner=owner))
+        return joined(blocks or [np.empty((0, self.n_columns), dtype=self.cell_type)])
 
     def encode_target(self, y: Any) -> NDArray[np.int32]:
         """Map targets to class codes or fixed-point levels, -1 where they are missing or undeclared.

@@ -101,7 +101,9 @@ class Classes(Declaration):
 
     def encode_part(self, part: Part) -> NDArray[np.int32]:
         """Return the codes of some rows of a column; see `encode`."""
-        codes: NDArray[np.int32] = self._encoder.encode([part])[:, 0].astype(np.int32)
+        cells = np.empty((len(part), 1), dtype=np.uint32)
+        self._encoder.encode([part], cells)
+        codes: NDArray[np.int32] = cells[:, 0].astype(np.int32)
         codes[codes >= self.n_classes] = -1
         return codes
 
