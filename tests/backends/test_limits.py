@@ -81,12 +81,6 @@ def test_counts_of_the_largest_table(monkeypatch, n_threads):
     assert many.fold(AllInOneCell()).tolist() == [MAX_ROWS]
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_tables_have_64_bits_however_few_the_rows(monkeypatch, n_threads):
-    monkeypatch.setattr(memory, "BLOCK_ROWS", 2)
-    assert rows(n_threads=n_threads).fold(AllInOneCell()).dtype == np.int64
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_tables_do_not_depend_on_the_blocks_that_are_added(monkeypatch, n_threads):
     rng = np.random.default_rng(0)

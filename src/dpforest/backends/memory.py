@@ -82,7 +82,7 @@ class MemoryRows:
         """Which rows have a known target."""
         return self._target >= 0
 
-    def fold(self, table: TableSpec) -> NDArray[np.int64]:
+    def fold(self, table: TableSpec) -> NDArray[Any]:
         """Add the tables of all threads, each of which counts blocks that lie together."""
         if table.grid != self._grid:
             raise ValueError("The table asks about rows of another grid.")
@@ -97,10 +97,10 @@ class MemoryRows:
             return out
 
         if n_parts == 1:
-            return count(0, len(self._blocks)).astype(np.int64, copy=False)
+            return count(0, len(self._blocks))
         with ThreadPoolExecutor(n_parts) as pool:
             tables = pool.map(count, borders[:-1], borders[1:])
-            total = next(tables).astype(np.int64, copy=False)
+            total = next(tables)  # of 32 bits only if all rows together fit
             for part in tables:
                 total += part
         return total

@@ -156,8 +156,11 @@ class Rows(Protocol):
     def grid(self) -> Grid:
         """The grid that every row was checked against."""
 
-    def fold(self, table: TableSpec) -> NDArray[np.int64]:
-        """Return the exact sum over all rows, each added once; private."""
+    def fold(self, table: TableSpec) -> NDArray[Any]:
+        """Return the exact sum over all rows, each added once; private.
+
+        As int64; a table that counts rows may be int32 if there are at most 2**30 of them.
+        """
 
 
 @runtime_checkable

@@ -39,7 +39,7 @@ class _Spec:
     """What all specs have; see `TableSpec`."""
 
     grid: Grid
-    counts_rows: ClassVar[bool] = True
+    counts_rows: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,6 @@ class RowCount(_Spec):
     def add(self, block: Block, out: NDArray[Any]) -> None:
         """Add the rows of a block."""
         out[0] += len(block.cells)
-
-    counts_rows = False  # many rows add to one entry at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +82,6 @@ class LabelSums(_Spec):
     """
 
     weights: NDArray[np.int32]
-    counts_rows = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -109,7 +106,6 @@ class Products(_Spec):
 
     features: NDArray[np.int64]
     values: Sequence[NDArray[np.int64]]
-    counts_rows = False
 
     def __post_init__(self) -> None:
         n_cells = self.grid.n_cells
@@ -183,8 +179,6 @@ class LeafCounts(_Walked):
 
 class LeafSums(_Walked):
     """Rows with a known target, and their summed targets, by (tree, node)."""
-
-    counts_rows = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -293,6 +287,7 @@ class CellCounts(_ByCell):
     """
 
     by: By = By.NOTHING
+    counts_rows = True  # these tables are wide: 32 bits make them half as large
 
     @property
     def _last_axis(self) -> int:
@@ -326,7 +321,6 @@ class CellMoments(_ByCell):
     """
 
     squares: bool = False
-    counts_rows = False
 
     @property
     def _last_axis(self) -> int:
@@ -342,7 +336,7 @@ class CellMoments(_ByCell):
         _kernels.cell_moments(block.cells, target, *self._walk(block), *self._asked(), out)
 
 
-def fold_by_nodes(rows: Rows, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+def fold_by_nodes(rows: Rows, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[Any]]]:
     """Fold a group of nodes at a time, none with more than `MAX_TABLE_ENTRIES` entries unless one node has.
 
     Yields

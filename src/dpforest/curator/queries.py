@@ -412,4 +412,4 @@ class Curator(SumQueries):
             size = max(1, CHUNK_ENTRIES // int(np.prod(counts.shape[1:])))
             for start in range(0, len(counts), size):
                 nodes = slice(group.start + start, min(group.start + start + size, group.stop))
-                yield nodes, counts[start : start + size]
+                yield nodes, counts[start : start + size].astype(np.int64, copy=False)

@@ -84,7 +84,7 @@ class SumQueries:
         by = By.TARGET if by_class else By.NOTHING
         width = int(self.schema.n_cells.max())
         table = CellCounts(self._grid, nothing, 0, None, self._residual, asked=asked, width=width, by=by)
-        counts = np.concatenate([part for _, part in fold_by_nodes(self._rows, table)])[0]
+        counts = np.concatenate([part for _, part in fold_by_nodes(self._rows, table)])[0].astype(np.int64)
         sums = [block.values.T @ counts[block.feature, : len(block.values)] for block in blocks]
         return Sums(noise(np.concatenate(sums).T), variance)
 
