@@ -103,6 +103,43 @@ def test_text_that_is_not_utf8_is_other_for_its_own_row(kind):
     assert cells(feature, held) == [0, 3, 1]
 
 
+def codes_of(values, text):
+    return pa.DictionaryArray.from_arrays(np.arange(len(values), dtype=np.int8), pa.array(values, text))
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.binary()], ids=str)
+def test_arrow_codes_are_read_whatever_values_their_pieces_hold(text):
+    """Arrow puts no dictionaries together that hold a null, or more values than their indices have room."""
+    words = [[f"{piece}{i}" for i in range(100)] for piece in "ab"]
+    feature = Nominal(["a0", "b99"])
+    for added, its_cell in (("b99", 1), (None, 2), ("new", 3)):
+        column = pa.chunked_array([codes_of(words[0], text), codes_of([*words[1], added], text)])
+        for table in (pa.table({"a": column}), frame(pd.arrays.ArrowExtensionArray(column))):
+            found = cells(feature, table)
+            assert [found[0], *found[199:]] == [0, 1, its_cell]
+            assert found[1:199] == [3] * 198
+        assert Classes(["a0", "b99"]).encode(column).tolist()[199:] == [1, 1 if its_cell == 1 else -1]
+
+
+def test_long_texts_behind_arrow_codes_are_read_once():
+    """Decoded, these would be 4 GiB: more than the offsets of the type have room for."""
+    values = pa.array(["x" * 2**20, *map(str, range(4096))])
+    codes = pa.DictionaryArray.from_arrays(np.repeat([0, 1], [4095, 1]).astype(np.int32), values)
+    assert cells(Nominal(["0"]), pa.table({"a": codes})) == [2] * 4095 + [0]
+
+
+@pytest.mark.parametrize("odd", ["far", "torn"])
+def test_pandas_arrays_and_columns_without_names_are_never_put_into_one_numpy_type(odd):
+    """Neither a date that Python cannot hold nor text that is not UTF-8 may stop a fit."""
+    column = pa.array([0, 2**31 - 1, 1], pa.int32()).view(pa.date32()) if odd == "far" else bad_text("string")
+    held = pd.arrays.ArrowExtensionArray(column)
+    label = "1970-01-01" if odd == "far" else "a"
+    for y in (held, pd.Index(held), pd.Series(held)):
+        assert Classes([label, "z"]).encode(y).tolist()[:2] == [0, -1]
+    model = RandomDecisionTreesClassifier(1, bounds=(0, 1), classes=[0, 1])
+    assert model.fit(pd.DataFrame({0: held, 1: [0.5] * 3}), [0, 1, 0]).n_features_in_ == 2
+
+
 @pytest.mark.parametrize("far", [2**62, -(2**62)])
 def test_a_date_far_away_is_a_number_like_any_other(far):
     feature = Numeric(0, 8, bins=4)

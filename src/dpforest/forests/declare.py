@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from dpforest.privacy import PrivacyLeakWarning
 from dpforest.schema import Classes, Range, Schema
+from dpforest.schema.frames import frame_of
 from dpforest.schema.streams import stream_of
 from dpforest.schema.tables import as_array, column_names, is_rows
 
@@ -129,7 +130,10 @@ def _short_form(X: Any, bounds: Any, target: Classes | Range, is_void: bool = Fa
             )
         schema = Schema.from_bounds(bounds)
     else:
-        schema = Schema.from_bounds(bounds, n_features=_matrix(X).shape[1])
+        # Labels are counted, and values left alone: numpy may have no type for all of them.
+        frame = frame_of(X)
+        width = _matrix(X).shape[1] if frame is None else len(frame.labels)
+        schema = Schema.from_bounds(bounds, n_features=width)
     return Schema(schema.features, target)
 
 

@@ -41,18 +41,38 @@ class ArrowColumn:
     def read(self, start: int, stop: int) -> Part:
         """Return some rows."""
         part = self.values.slice(start, stop - start)
-        return _read(_in_one_piece(part))
+        return _joined([_read(piece) for piece in _pieces(part)])
 
 
-def _in_one_piece(values: Any) -> Any:
+def _pieces(values: Any) -> list[Any]:
+    """Return the chunks of a column; as one where Arrow puts them together whatever they hold."""
     arrow, types = import_module("pyarrow"), import_module("pyarrow.types")
-    if isinstance(values, arrow.ChunkedArray):
-        if values.num_chunks == 1:
-            return values.chunk(0)
-        if types.is_string(values.type) or types.is_binary(values.type):
-            values = values.cast(arrow.large_binary())  # the pieces together may exceed 32-bit offsets
-        return values.combine_chunks()
-    return values
+    if not isinstance(values, arrow.ChunkedArray):
+        return [values]
+    if values.num_chunks == 1 or (
+        values.num_chunks and not (types.is_primitive(values.type) or _is_bytes(values.type))
+    ):
+        # Dictionaries, for one, cannot be put together if one of them holds a null, or if they hold more
+        # values than their indices can tell apart.
+        return list(values.chunks)
+    if types.is_string(values.type) or types.is_binary(values.type):
+        values = values.cast(arrow.large_binary())  # the pieces together may exceed 32-bit offsets
+    return [values.combine_chunks()]
+
+
+def _joined(parts: list[Part]) -> Part:
+    """Put parts that follow each other, of one type, together."""
+    if len(parts) == 1:
+        return parts[0]
+    numbers = [part for part in parts if isinstance(part, Numbers)]
+    if len(numbers) == len(parts):
+        return Numbers(np.concatenate([doubles(part.values) for part in numbers]), numbers[0].kind)
+    coded = [part for part in parts if isinstance(part, Coded)]
+    if len(coded) == len(parts):
+        first = np.cumsum([0, *(len(part.values) for part in coded)])
+        codes = [np.where(part.codes < 0, -1, part.codes + n) for part, n in zip(coded, first, strict=False)]
+        return Coded(np.concatenate(codes), _joined([part.values for part in coded]))
+    return [value for part in parts if isinstance(part, list) for value in part]
 
 
 def _read(values: Any) -> Part:
@@ -72,10 +92,13 @@ def _read(values: Any) -> Part:
         with suppress(NotImplementedError):  # some pyarrow has no way from a view to bytes
             return _read_bytes(values)
     if types.is_dictionary(kind):
-        if len(values.dictionary) > len(values):
-            return _read(values.dictionary_decode())
         codes = np.asarray(values.indices.cast("int64").fill_null(-1))
-        return Coded(codes, _read(values.dictionary))
+        if len(values.dictionary) <= len(values):
+            return Coded(codes, _read(values.dictionary))
+        # Only what these rows have, and each value once: decoded, a long one might exceed 32-bit offsets.
+        used = np.unique(codes[codes >= 0])
+        places = np.where(codes < 0, -1, np.searchsorted(used, codes))
+        return Coded(places, _read(values.dictionary.take(import_module("pyarrow").array(used))))
     if types.is_run_end_encoded(kind):
         return _read(import_module("pyarrow.compute").run_end_decode(values))
     if types.is_nested(kind):

@@ -62,8 +62,11 @@ def series_of(y: Any) -> Column | None:
     """Return a series or Arrow array as a column, and None for anything else."""
     y = _native(y)
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
-    if pandas is not None and isinstance(y, pandas.Series):
-        return _pandas_column(y)
+    if pandas is not None:
+        if isinstance(y, pandas.Index | pandas.api.extensions.ExtensionArray):
+            y = pandas.Series(y)  # numpy might ask for one type that not every value has
+        if isinstance(y, pandas.Series):
+            return _pandas_column(y)
     if polars is not None and isinstance(y, polars.Series):
         return PolarsColumn(y)
     if arrow is not None and isinstance(y, arrow.Array | arrow.ChunkedArray):
