@@ -218,3 +218,22 @@ def test_with_makes_the_default_of_the_context_and_nests():
         assert seen == [outer]  # a thread that has entered none works for who has
         assert contextvars.copy_context().run(BudgetAccountant.current) is outer
     assert BudgetAccountant.current() is None
+
+
+def test_blocks_may_end_in_another_order_than_they_began():
+    """A fit inside a block that is still open must not be charged to one that is over."""
+
+    def block(accountant):
+        with accountant:
+            yield
+
+    first, second, third = (BudgetAccountant(epsilon=1.0) for _ in range(3))
+    blocks = [block(accountant) for accountant in (first, second, third)]
+    for one in blocks:
+        next(one)
+    blocks[1].close()
+    assert BudgetAccountant.current() is third
+    blocks[2].close()
+    assert BudgetAccountant.current() is first
+    blocks[0].close()
+    assert BudgetAccountant.current() is None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpforest.privacy.accountant import BudgetAccountant
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Entry:
     """One ``with`` block, and the one around it."""
 
@@ -37,10 +37,14 @@ def enter(accountant: BudgetAccountant) -> None:
 
 
 def leave(accountant: BudgetAccountant) -> None:
-    """End the innermost ``with`` block of an accountant."""
-    entry = _here.get()
-    if entry is not None:
+    """End the innermost ``with`` block of an accountant; blocks inside it that are still open stay so."""
+    inside, entry = None, _here.get()
+    while entry is not None and entry.accountant is not accountant:
+        inside, entry = entry, entry.around
+    if entry is not None and inside is None:
         _here.set(entry.around)
+    elif entry is not None and inside is not None:  # two generators, say, of which the first ended first
+        inside.around = entry.around
     if entry not in _everywhere:  # left in another context than it was entered in
         entry = next((one for one in reversed(_everywhere) if one.accountant is accountant), None)
     if entry is not None:
