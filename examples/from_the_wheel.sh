@@ -1,7 +1,6 @@
-# Uses an installed dpforest as a newcomer would: the quickstart, then CSV files on the command line. Run by
+# Uses an installed dpforest as a newcomer would: CSV files on the command line. Run by
 # `make wheel` in an empty folder, with no extra installed.
 examples=$1
-python "$examples/quickstart.py"
 python "$examples/hospital_csv.py"
 dpforest schema init visits.csv --dictionary dictionary.csv --target outcome --out schema.json
 dpforest budget create budget.db --dataset patients --epsilon 3 --schema schema.json
