@@ -26,7 +26,8 @@ wheel: .venv/.installed  ## build the wheel, install it without extras beside no
 	$(BIN)/uv build --quiet --wheel --out-dir dist
 	$(PYTHON) -m venv .venv-wheel
 	.venv-wheel/bin/python -m pip install --quiet dist/*.whl
-	cd $$(mktemp -d) && PATH=$(CURDIR)/.venv-wheel/bin:$$PATH sh -e $(CURDIR)/examples/from_the_wheel.sh $(CURDIR)/examples
+	cd $$(mktemp -d) && $(CURDIR)/$(BIN)/python $(CURDIR)/examples/hospital_csv.py && \
+	  PATH=$(CURDIR)/.venv-wheel/bin:$$PATH sh -e $(CURDIR)/examples/from_the_wheel.sh
 
 lint: .venv/.installed  ## style, imports, types
 	$(BIN)/ruff check .
