@@ -296,6 +296,19 @@ def label_private(records, schema, epsilon=1):
     return Curator(PrivateTable(*rows_of(records), schema), plan, RandomWords.seeded(0))
 
 
+@pytest.mark.parametrize("query", ["splits", "features_by_median", "leaf_labels", "leaf_soft_histograms"])
+def test_questions_priced_for_rows_are_refused_under_label_privacy(query):
+    """A changed label moves their scores and sums twice as far as a row that comes or goes."""
+    trees, features = FlatTrees.unsplit(1, 1), np.zeros((1, 1, 1), np.int32)
+    arguments = {
+        "splits": (trees, 0, features, Utility.GINI, Fraction(1)),
+        "features_by_median": (trees, 0, features, Fraction(1)),
+    }.get(query, (trees,))
+    with label_private(RECORDS, CLASSES) as curator, pytest.raises(PrivacyError, match="labels that change"):
+        getattr(curator, query)("everything", *arguments)
+    assert not len(curator.ledger)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_changed_label_costs_epsilon(n_classes):
     """Exact: the worst ratio of leaf histograms of one leaf when one label of four changes, and no less."""

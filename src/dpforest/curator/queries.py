@@ -24,6 +24,7 @@ Label privacy
 Under `LABEL_CHANGE` neighbours differ in one label and the features are public, so questions about features
 alone are free (`public_medians`, `public_cells`), and a changed label leaves one count and enters another:
 label counts move by 2 in L1 norm. With two classes the size of a leaf is public and one count tells both: 1.
+Questions whose constants are for rows that come or go (splits, leaf labels, target sums) are refused.
 Sums of public weights over the rows of each class (`label_sums`) move by the weights of one row instead of 1.
 """
 
@@ -206,6 +207,7 @@ class Curator(SumQueries):
         -------
         feature, threshold : ndarray of shape (n_trees, 2**level), int32
         """
+        self._demand_row_privacy()
         score_range = utility.range_for(self.schema)
         counted = f" of {most_common} classes" if most_common > 1 else ""
         query = Query(Kind.SPLITS, f"by {utility.name.lower()}{counted}", level, tree)
@@ -238,6 +240,7 @@ class Curator(SumQueries):
         -------
         feature : ndarray of shape (n_trees, 2**level), int32
         """
+        self._demand_row_privacy()
         is_class = self.schema.target is not None and hasattr(self.schema.target, "labels")
         score_range = median_scores.range(is_class)
         query = Query(Kind.MEDIAN_FEATURES, level=level)
@@ -279,6 +282,7 @@ class Curator(SumQueries):
         A row adds two numbers with sum G, so G bounds both its L1 and its L2 norm. The leaf's mean is
         G * first / (first + second): half the variance of a noisy sum and a noisy count at half the budget.
         """
+        self._demand_row_privacy()
         levels = self.schema.range.levels
         noise = self._pay.for_noise(pool, share, query, self._copies(trees), levels, l2_squared=levels**2)
         counts, sums = np.moveaxis(self._rows.fold(LeafSums(**self._walk(trees, trees.depth))), -1, 0)
@@ -289,6 +293,7 @@ class Curator(SumQueries):
         self, pool: str, trees: FlatTrees, share: Fraction = WHOLE, mechanism: str = PERMUTE_AND_FLIP
     ) -> NDArray[np.int64]:
         """Release the most common class of every leaf, chosen by its class count (W = 1)."""
+        self._demand_row_privacy()
         choose = self._pay.for_choice(
             pool, share, Query(Kind.LEAF_LABELS), self._copies(trees), score_range=1, mechanism=mechanism
         )

@@ -60,9 +60,9 @@ class SumQueries:
     _residual: Residual | None  # what was subtracted from targets
 
     def _demand_row_privacy(self) -> None:
-        """Refuse label privacy: a changed label moves two classes, and these queries pay for one."""
+        """Refuse label privacy: a changed label moves two classes, and the query pays for one."""
         if self._pay.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE:
-            raise PrivacyError("Sums are priced for rows that come or go, not for labels that change.")
+            raise PrivacyError("This is priced for rows that come or go, not for labels that change.")
 
     @question
     def lookup_sums(
