@@ -257,3 +257,21 @@ def test_a_declared_table_is_charged_even_if_leaks_would_only_warn(patients):
     accountant = BudgetAccountant(epsilon=10.0)
     fit(clone(MODELS["DiPriMe"]), patients, on_leak="warn", accountant=accountant)
     assert len(accountant) == 1
+
+
+def test_nothing_stays_of_a_fit_that_ended_while_another_was_under_way():
+    """Two threads may fit one object; whoever ends last leaves its own release, and nothing beside it."""
+    X = np.random.default_rng(0).random((50, 2))
+    y = X[:, 0] > 0.5
+
+    class Slow(dpforest.DiPriMeForestClassifier):
+        def _train(self, curator):
+            model.set_params(as_published=True).fit(X, y)  # in another thread, say
+            model.set_params(as_published=False)
+            return super()._train(curator)
+
+    model = Slow(n_estimators=1, max_depth=1, bounds=(0, 1), classes=[False, True])
+    alone = dpforest.DiPriMeForestClassifier(**model.get_params()).fit(X, y)
+    model.fit(X, y)
+    assert model.guarantee_.status == "proven"
+    assert fitted_names(model) == fitted_names(alone)

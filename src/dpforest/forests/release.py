@@ -223,7 +223,9 @@ class Releasing(BaseEstimator):
         fitted = release.attributes()
         if isinstance(release, PrivateRelease):
             fitted["leaf_votes_"] = self._votes(release)
-        self.__dict__.update(fitted)  # one call that runs no Python: an interrupt comes before or after it
+        # One step: an interrupt comes before or after it, and nothing stays of what another thread, fitting
+        # the same object, may have kept in between.
+        self.__dict__ = self._unfitted_copy().__dict__ | fitted
         return self
 
     @property
