@@ -415,7 +415,7 @@ MUTANTS = {
     ),
     "a void fit charged": Mutant(
         slip(
-            "dpforest.forests.base:PrivateForest._payer",
+            "dpforest.forests.charging:Charging._payer",
             ("is not None and voids", "is not None and not voids"),
         ),
         checks.a_void_fit_is_not_charged,

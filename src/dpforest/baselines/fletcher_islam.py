@@ -18,9 +18,10 @@ from dpforest.baselines.greedy import (
     GreedyForest,
     coarse,
 )
-from dpforest.curator import Curator, Utility
+from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose, count_leaves
 from dpforest.forests.parameters import choice, parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.mechanisms import RandomWords
@@ -91,6 +92,12 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:
         return coarse(schema, self.bins)
 
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        # trees are grown one after the other: each level of each is a question of its own
+        level = Fraction(1, max(shape.depth, 1) * shape.n_trees)
+        splits = choose("splits", level, 1, self._score().range_for(schema))
+        return [Ask("count"), splits, count_leaves(schema, copies=shape.n_trees)]
+
     def _grow(self, curator: Curator) -> FlatTrees:
         depth = self._depth(curator)
         share = Fraction(1, max(depth, 1) * self.n_estimators)
@@ -101,7 +108,7 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
             features = (
                 _free_roots(grown, n_columns) if at == 0 else draw_features(curator, trees, at, n_columns)
             )
-            return curator.splits("splits", trees, at, features, Utility.GINI, share)
+            return curator.splits("splits", trees, at, features, self._score(), share)
 
         for _ in range(self.n_estimators):
             grown.append(grow(curator, 1, depth, level))

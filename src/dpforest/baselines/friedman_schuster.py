@@ -16,9 +16,11 @@ from dpforest.baselines.greedy import CRITERIA, CRITERION_PARAMETER, CRITERION_R
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Kind, Pool, Query
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
 from dpforest.trees import class_shares, prune_by_errors, reachable_leaves
@@ -98,6 +100,14 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
             Pool("splits", depth * part, "splits by the labels, an equal part for each level"),
             Pool("leaves", part, "noisy class counts of every leaf"),
         ]
+
+    def _shape(self, schema: Schema) -> Shape:
+        return Shape(1, int(self.max_depth or 0), schema.n_columns, codes_of(schema))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        level = Fraction(1, max(shape.depth, 1))
+        splits = choose("splits", level, 1, CRITERIA[self.criterion].range_for(schema))
+        return [Ask("counts", level), splits, count_leaves(schema)]
 
     def _grow(self, curator: Curator) -> FlatTrees:
         depth = int(self.max_depth or 0)

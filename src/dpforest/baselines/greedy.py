@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForest
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, room_for
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import Rule, choice, parameters, real
 from dpforest.privacy import Pool
@@ -77,7 +78,7 @@ class GreedyForest(PrivateForest):
 
     def _pools(self) -> list[Pool]:
         counting = COUNTING if self.max_depth is None else Fraction(0)
-        share = Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
+        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
         splitting = (1 - counting) * share
         return [
             Pool("count", counting, "noisy number of rows, from which the depth follows"),
@@ -85,8 +86,24 @@ class GreedyForest(PrivateForest):
             Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
         ]
 
+    def _score(self) -> Utility:
+        """Return the score of a split."""
+        return Utility.GINI
+
+    def _shape(self, schema: Schema) -> Shape:
+        slots = min(getattr(self, "max_features", None) or schema.n_columns, schema.n_columns)
+        depth = room_for(schema, self.n_estimators, slots) if self.max_depth is None else self.max_depth
+        return Shape(self.n_estimators, depth, slots, codes_of(schema))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        level = Fraction(1, max(shape.depth, 1))
+        splits = choose("splits", level, shape.n_trees, self._score().range_for(schema))
+        return [Ask("count"), splits, count_leaves(schema, copies=shape.n_trees)]
+
     def _depth(self, curator: Curator, rows_shared_by: int = 1) -> int:
         """Levels of splits, for trees that share the rows out among `rows_shared_by` of them."""
         if self.max_depth is not None:
             return self.max_depth
-        return depth_by_occupancy(curator.row_count("count"), rows_shared_by, float(self.expected_leaf_rows))
+        n_rows = curator.row_count("count")
+        wanted = depth_by_occupancy(n_rows, rows_shared_by, self.expected_leaf_rows)
+        return min(wanted, self._shape(curator.schema).depth)

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, count_leaves
 from dpforest.forests.parameters import parameters
 from dpforest.forests.random_forest import binary_depth
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, noisy_count_forest
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import grow_multiway
 
@@ -103,6 +105,13 @@ class JPWForestClassifier(PrivateForestClassifierBase):
             Pool("count", counting, "noisy number of rows, from which the depth follows"),
             Pool("leaves", 1 - counting, "noisy class counts of every leaf, an equal part for each tree"),
         ]
+
+    def _shape(self, schema: Schema) -> Shape:
+        drawn_features = schema.n_features if self.max_depth is None else self.max_depth
+        return Shape(self.n_estimators, binary_depth(schema, drawn_features, self.n_estimators))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        return [Ask("count"), count_leaves(schema, copies=shape.n_trees)]
 
     def _grow(self, curator: Curator) -> FlatTrees:
         schema, drawn_features = curator.schema, self.max_depth

@@ -64,9 +64,12 @@ class MaxTreeClassifier(GreedyForest, PrivateForestClassifierBase):
 
     _published: ClassVar[str] = "maximal_vote_forest"
 
+    def _score(self) -> Utility:
+        return Utility.MAX_OPERATOR
+
     def _grow(self, curator: Curator) -> FlatTrees:
         depth = self._depth(curator)
-        return grow_greedy(curator, "splits", self.n_estimators, depth, Utility.MAX_OPERATOR)
+        return grow_greedy(curator, "splits", self.n_estimators, depth, self._score())
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return majority_votes(class_shares(release.statistics))

@@ -20,7 +20,7 @@ from dpforest.baselines.greedy import (
     Criterion,
     GreedyForest,
 )
-from dpforest.curator import Curator
+from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters, whole
@@ -93,8 +93,11 @@ class RanaForestClassifier(GreedyForest, PrivateForestClassifierBase):
         "max_features": whole(1, or_none=True),
     }
 
+    def _score(self) -> Utility:
+        return CRITERIA[self.criterion]
+
     def _grow(self, curator: Curator) -> FlatTrees:
-        depth, score = self._depth(curator), CRITERIA[self.criterion]
+        depth, score = self._depth(curator), self._score()
         return grow_greedy(curator, "splits", self.n_estimators, depth, score, self.max_features)
 
     def _publish(

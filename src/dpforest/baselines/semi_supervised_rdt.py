@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, count_labels
 from dpforest.forests.parameters import MAX_DEPTH, parameters, real
 from dpforest.forests.random_forest import binary_depth
 from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.published import Domain, PublishedForest, semi_supervised_random_trees
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.structure.flat import EVERYTHING_LEFT
 from dpforest.trees import find_leaves, grow_multiway
@@ -125,16 +127,25 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
     def _pools(self) -> list[Pool]:
         return [Pool("leaves", Fraction(1), "noisy class counts of every leaf, an equal part for each tree")]
 
+    def _drawn_features(self) -> int:
+        """Features that a path may draw."""
+        return MAX_DEPTH if self.max_depth is None else self.max_depth
+
+    def _shape(self, schema: Schema) -> Shape:
+        return Shape(self.n_estimators, binary_depth(schema, self._drawn_features(), self.n_estimators))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        return [count_labels(schema, copies=shape.n_trees)]
+
     def _grow(self, curator: Curator) -> FlatTrees:
-        drawn_features = MAX_DEPTH if self.max_depth is None else self.max_depth
-        depth = binary_depth(curator.schema, drawn_features, self.n_estimators)
-        trees = grow_multiway(curator, self.n_estimators, depth, drawn_features)
+        shape = self._shape(curator.schema)
+        trees = grow_multiway(curator, shape.n_trees, shape.depth, self._drawn_features())
         cells, is_labelled = curator.public_cells()
         return leave_sparse_nodes_whole(trees, cells, self._least_rows(is_labelled))
 
     def _least_rows(self, is_labelled: NDArray[np.bool_]) -> float:
         """Rows, labelled or not, that a node must hold to be split."""
-        labels = float(self.min_labels) * math.sqrt(self.n_estimators) / float(self.epsilon)
+        labels = self.min_labels * math.sqrt(self.n_estimators) / float(self.epsilon)
         return max(2.0, labels * len(is_labelled) / max(int(is_labelled.sum()), 1))
 
     def _publish(
@@ -148,6 +159,6 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
             epsilon=float(self.epsilon),
             unlabelled=X[y < 0],
             least_rows=self._least_rows(y >= 0),
-            max_depth=MAX_DEPTH if self.max_depth is None else self.max_depth,
+            max_depth=self._drawn_features(),
             n_trees=self.n_estimators,
         )

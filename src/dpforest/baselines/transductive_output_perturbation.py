@@ -27,9 +27,10 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
+from dpforest.forests.foresight import Ask, Shape
+from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice, parameters, real, whole
 from dpforest.forests.release import Trained
-from dpforest.privacy import Kind, NeighboringRelation, Pool, Query
+from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, Pool, Query
 from dpforest.published import Domain, PublishedForest, output_perturbation
 from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
@@ -108,7 +109,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
         **PrivateForest._rules,
         "n_estimators": choice(1),
         "n_neighbors": whole(1),
-        "regularization": real(0, math.inf),
+        "regularization": real(1e-6, 1e6, closed="both"),
     }
 
     def _relation(self) -> NeighboringRelation:
@@ -117,13 +118,30 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     def _pools(self) -> list[Pool]:
         return [Pool("weights", Fraction(1), "noisy weights, from which the scores of every leaf follow")]
 
+    def _shape(self, schema: Schema) -> Shape:
+        return Shape(schema.n_columns + 1, ladder_depth(schema, self.max_depth))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        moved = 1 if schema.classes.n_classes == 2 else 2
+        longest = COLUMN_NORM + most_terms(schema)  # rounding adds less than 1 to each
+        return [Ask("weights", Fraction(1), 1, moved * longest, squared=moved * longest**2)]
+
+    def _foresee(self, plan: BudgetPlan, schema: Schema) -> None:
+        super()._foresee(plan, schema)
+        n_terms, n_leaves = most_terms(schema), 2 ** self._shape(schema).depth
+        if n_terms * max(n_terms, n_leaves) > MAX_TABLE_ENTRIES:
+            raise ValueError(
+                f"{type(self).__name__}: a fit has no room for {n_terms} weights: declare fewer categories. "
+                "Nothing was charged."
+            )
+
     def _train(self, curator: Curator) -> Trained:
         trees = ladders(curator.schema, self.max_depth, curator.subsets.left_sets)
         cells, is_labelled = curator.public_cells()
         terms = Terms.of(trees, cells, curator.schema)
         rows = terms.rows(find_leaves(trees, cells))
         matrix = whole_columns(
-            least_squares(rows[is_labelled], rows[~is_labelled], self.n_neighbors, float(self.regularization))
+            least_squares(rows[is_labelled], rows[~is_labelled], self.n_neighbors, self.regularization)
         )
         query = Query(Kind.LABEL_SUMS, "for leaf scores")
         weights, _ = curator.label_sums("weights", matrix, query=query)
@@ -144,7 +162,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
             unlabelled=X[y < 0],
             neighbours=partial(mutual_neighbours, n_neighbors=self.n_neighbors),
             n_neighbors=self.n_neighbors,
-            regularization=float(self.regularization),
+            regularization=self.regularization,
         )
 
     @property
@@ -158,6 +176,17 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
         return shares
 
 
+def ladder_depth(schema: Schema, max_depth: int | None) -> int:
+    """Levels that take every feature apart down to single cells, if so many are allowed."""
+    needed = math.ceil(math.log2(schema.n_cells.max()))
+    return min(needed, MAX_DEPTH if max_depth is None else max_depth)
+
+
+def most_terms(schema: Schema) -> int:
+    """Count what the predictor may be linear in: ordered features, categories, and a constant."""
+    return int(np.where(schema.nominal, schema.n_cells, 1).sum()) + 1
+
+
 def ladders(schema: Schema, max_depth: int | None, left_sets: NDArray[np.uint8]) -> FlatTrees:
     """One tree per feature, which halves the feature's cells down to single ones, and one without a split.
 
@@ -168,9 +197,7 @@ def ladders(schema: Schema, max_depth: int | None, left_sets: NDArray[np.uint8])
     >>> trees.depth, trees.threshold[0].tolist()  # cells 0 to 3
     (2, [1, 0, 2])
     """
-    n_cells = schema.n_cells.astype(np.int32)
-    depth = math.ceil(math.log2(n_cells.max()))
-    depth = min(depth, MAX_DEPTH if max_depth is None else max_depth)
+    n_cells, depth = schema.n_cells.astype(np.int32), ladder_depth(schema, max_depth)
     trees = FlatTrees.unsplit(len(n_cells) + 1, depth, left_sets)
     trees.feature[:-1] = np.arange(len(n_cells), dtype=np.int32)[:, None]
     first, last = np.zeros((len(n_cells), 1), np.int32), n_cells[:, None] - 1

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.baselines.greedy import DEPTH_BY_ROWS, PLAN_PARAMETERS, GreedyForest
-from dpforest.curator import Curator, Noisy, Utility
+from dpforest.curator import PERMUTE_AND_FLIP, Curator, Noisy
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.published import Domain, PublishedForest, greedy_smooth_forest
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import grow_greedy, label_votes
 
@@ -64,10 +67,14 @@ class XinForestClassifier(GreedyForest, PrivateForestClassifierBase):
 
     _published: ClassVar[str] = "greedy_smooth_forest"
 
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        splits = choose("splits", Fraction(1, max(shape.depth, 1)), 1, self._score().range_for(schema))
+        return [Ask("count"), splits, choose("leaves", Fraction(1), 1, 1, PERMUTE_AND_FLIP)]
+
     def _grow(self, curator: Curator) -> FlatTrees:
         depth = self._depth(curator, rows_shared_by=self.n_estimators)
         curator.scatter_rows(self.n_estimators)
-        return grow_greedy(curator, "splits", self.n_estimators, depth, Utility.GINI)
+        return grow_greedy(curator, "splits", self.n_estimators, depth, self._score())
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         return Noisy(curator.leaf_labels("leaves", trees), 0.0)

@@ -5,15 +5,16 @@ for the one place where a mechanism meets a private table. Each look charges the
 then adds noise, and returns only what the mechanism released. `observer.py` lets auditors replay void fits.
 """
 
-from dpforest.backends import MAX_PER_ROW, MAX_ROWS
+from dpforest.backends import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS
 from dpforest.curator.observer import Look, Observer, watched_by
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
 from dpforest.curator.queries import Curator
 from dpforest.curator.sums import Block, SumQueries, Sums
 from dpforest.curator.table import PrivateTable
-from dpforest.curator.utilities import Centres, Subsets, Utility
+from dpforest.curator.utilities import Centres, Subsets, Utility, median_scores
 
 __all__ = [
+    "COARSE_LEVELS",
     "EXPONENTIAL",
     "MAX_PER_ROW",
     "MAX_ROWS",
@@ -29,5 +30,6 @@ __all__ = [
     "SumQueries",
     "Sums",
     "Utility",
+    "median_scores",
     "watched_by",
 ]

@@ -23,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.curator import Curator, Noisy, PrivateTable
 from dpforest.forests.charging import Charging
 from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
-from dpforest.forests.parameters import COMMON_RULES, Rule, check_parameters, parameters
+from dpforest.forests.foresight import Ask, Shape, check_payable, check_size, room_for
+from dpforest.forests.parameters import COMMON_RULES, MAX_THREADS, Rule, check_parameters, parameters
 from dpforest.forests.release import (
     PrivateRelease,
     PublishedRelease,
@@ -32,6 +33,7 @@ from dpforest.forests.release import (
     Settings,
     Trained,
     kept_parameters,
+    plain_copy,
     promise,
 )
 from dpforest.mechanisms import RandomWords
@@ -97,6 +99,7 @@ class PrivateForest(Charging, Releasing):
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
     _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
+    _one_against_rest: ClassVar[bool] = False  # whether nominal cuts take one category from the rest
     _is_transductive: ClassVar[bool] = False  # whether unlabelled rows get labels, as `transduction_`
 
     n_estimators: Any = field(default=10, kw_only=False)
@@ -118,6 +121,15 @@ class PrivateForest(Charging, Releasing):
 
     def _pools(self) -> list[Pool]:
         """Divide the budget: named shares, fixed before the first look."""
+        raise NotImplementedError
+
+    def _shape(self, schema: Schema) -> Shape:
+        """State the largest forest that a fit may come to; by default its splits look at no row."""
+        depth = room_for(schema, self.n_estimators) if self.max_depth is None else self.max_depth
+        return Shape(self.n_estimators, depth)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        """State the faintest form of every kind of question that a fit may ask."""
         raise NotImplementedError
 
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:
@@ -152,7 +164,7 @@ class PrivateForest(Charging, Releasing):
         return BudgetPlan.divide(
             1.0 if math.isinf(self.epsilon) else self.epsilon,  # without noise only the shares mean anything
             self.delta,
-            self._pools(),
+            plain_copy(self, self._rules)._pools(),
             relation=self._relation(),
             max_rows_per_person=self.max_rows_per_person,
         )
@@ -175,7 +187,7 @@ class PrivateForest(Charging, Releasing):
         self
         """
         self._forget()
-        return self._keep(self._unfitted_copy()._trained_on(X, y))
+        return self._keep(plain_copy(self, self._rules)._trained_on(X, y))
 
     def _trained_on(self, X: Any, y: Any) -> Release:
         """Take the rows all the way; called on a copy, so that nothing can be left behind on the way."""
@@ -188,10 +200,11 @@ class PrivateForest(Charging, Releasing):
             return self._published_release(X, y, public)
         words = self._random_words(settings.seed)
         schema = self._columns(schema, words)
-        table = PrivateTable(X, y, schema, effective_n_jobs(self.n_jobs))
+        self._foresee(plan, schema)
+        table = PrivateTable(X, y, schema, self._n_threads())
         del X, y
         self._check_rows(table)
-        with self._spend(payer, plan) as charge, self._open(table, plan, words) as curator:
+        with self._open(table, plan, words) as curator, self._spend(payer, plan) as charge:
             charge.follow(curator.ledger)
             trained = self._train(curator)
         charge.check_process()
@@ -205,9 +218,20 @@ class PrivateForest(Charging, Releasing):
                 "rows can only be added up: give a table in memory. Nothing was charged."
             )
 
-    def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
+    def _foresee(self, plan: BudgetPlan, schema: Schema) -> None:
+        """Refuse what cannot be paid for, or has no room, before any row is read."""
+        shape, name = self._shape(schema), type(self).__name__
+        check_size(name, shape, schema, self._one_against_rest)
+        check_payable(name, plan, self._asks(schema, shape))
+
+    def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords) -> Curator:
+        """Give the rows to a curator; nothing is asked yet."""
         show = self._show_progress if self.verbose else None
-        return Curator(table, plan, words, show, noiseless=math.isinf(self.epsilon), **options)
+        noiseless = math.isinf(self.epsilon)
+        return Curator(table, plan, words, show, noiseless, one_against_rest=self._one_against_rest)
+
+    def _n_threads(self) -> int:
+        return min(int(effective_n_jobs(self.n_jobs)), MAX_THREADS)
 
     def _voids(self) -> list[str]:
         """Reasons in the parameters why nothing is promised."""
@@ -270,7 +294,7 @@ class PrivateForest(Charging, Releasing):
         check_is_fitted(self)
         if self._is_published:
             return self.published_.votes(raw_matrix(X, self.schema_))
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = self._n_threads()
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
         # A declared schema matches columns by name in any order; scikit-learn insists on the order of fit.
         if not self.settings_.declared:

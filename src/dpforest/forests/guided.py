@@ -15,8 +15,10 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
+from dpforest.forests.foresight import Shape, codes_of, room_for
 from dpforest.forests.parameters import choice, parameters
 from dpforest.privacy import Kind, Pool, row_multiplier
+from dpforest.schema import Schema
 
 COUNTING = Fraction(2, 100)  # of the whole budget
 _TOLD = "telling whether the tree will do alone"
@@ -63,6 +65,13 @@ class GuidedTree(PrivateForest):
                 "sums over features, splits, statistics of every leaf, weights of the parts",
             ),
         ]
+
+    def _guided_shape(self, schema: Schema, n_trees: int, most: int) -> Shape:
+        """State the largest forest: every column is compared in every node."""
+        depth = self.max_depth
+        if depth is None:
+            depth = room_for(schema, n_trees, schema.n_columns, most)
+        return Shape(n_trees, depth, schema.n_columns, codes_of(schema))
 
     def explain_plan(self) -> str:
         """Say in words how the budget was spent and why the tree is this deep; after `fit`.

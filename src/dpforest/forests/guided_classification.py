@@ -5,25 +5,29 @@ What is shared with numbers is in `guided`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from dpforest.curator import Curator, Noisy
+from dpforest.curator import Curator, Noisy, Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.guided import GuidedTree, guided_depth
-from dpforest.forests.parameters import parameters
+from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
-from dpforest.linear import ClassScores, class_scores, shrunk_counts
+from dpforest.linear import ClassScores, class_scores, ordered_features, shrunk_counts, units
+from dpforest.linear.discriminant import PRODUCTS, SCALING
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Combination, Schema
 from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import ROOT_TWO, geometric_shares, grow_guided, shrunk_shares
+from dpforest.trees import ROOT_TWO, geometric_shares, grow_guided, guided_shares, shrunk_shares
 
 # Shares and thresholds below come from a study on public tables; see docs/explanation/default-forest.md.
 CHOOSING = Fraction(5, 100)  # of the model's budget, for the weights of the two parts
@@ -34,14 +38,17 @@ DEEP_ENOUGH_TO_TELL = 5  # levels; of these ...
 LEVELS_LEFT = 2  # ... so many are grown only afterwards ...
 MOST_LEVELS_TO_TELL = 4  # ... and at most so many before
 WELL_DONE = 0.7  # of the way from naming the most common class everywhere to naming one class per leaf
+MOST_LEVELS = 10  # unless max_depth says otherwise
 MOST_FOR_CENTRES = 1000  # classes: with more, their shares would be rounded away
 COMBINATIONS = 6  # columns made of two features, for each ordered feature
 MAX_COMBINATIONS = 40  # each costs as much time as a feature
 ROWS_PER_LEAF = 60  # times 1 / epsilon
 ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better ...
 MANY_CLASSES = 8  # ... unless there are as many classes, which it could not tell apart
+BESIDE_A_TREE = Fraction(20, 100), Fraction(30, 100), Fraction(40, 100)  # shares of a linear part
 LINEAR_ALONE = Fraction(93, 100)  # share of a linear part that has no tree beside it
 LEAST_FOR_SPLITS = Fraction(1, 10)  # share below which a tree is one leaf
+LINEAR_TABLES = 4  # of scores, that a linear part has at most
 ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
 # Weights of the tree and of the linear part to choose from.
 LINEAR_WEIGHTS = [(0.0, 1.0)]  # without splits: any other weight would only spoil the probabilities
@@ -100,6 +107,49 @@ def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: 
         n_centred = round(math.log2(max(enough_per_class / ENOUGH_FOR_CENTRES, 1.0)))
         counted = [0 if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
     return counted
+
+
+@lru_cache(maxsize=32)
+def least_shares(depth: int) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the least parts of the model's budget for the splits of a level, its centres, and the leaves.
+
+    All paths of a fit are tried: with a linear part or without one, with first levels of a tree that are
+    judged before the others, with all levels centred, to any depth up to `depth`.
+    """
+    splits, centres = [Fraction(1)], [Fraction(1)]
+    leaves = [1 - LINEAR_ALONE - CHOOSING]
+    for wanted, linear in itertools.product(range(depth + 1), (None, *BESIDE_A_TREE)):
+        tree = 1 - TELLING - (0 if linear is None else linear + CHOOSING)
+        levels = min(wanted - LEVELS_LEFT, MOST_LEVELS_TO_TELL) if wanted >= DEEP_ENOUGH_TO_TELL else 0
+        spent = SPLITTING * sum(geometric_shares(wanted, ROOT_TWO)[:levels], Fraction(0))
+        leaves += [tree * (1 - SPLITTING), tree - spent]
+        parts = [(spent, levels, max(levels - 1, 0))]
+        for grown in range(levels + 1, wanted + 1):
+            parts.append((tree * SPLITTING - spent, grown - levels, grown - max(levels, 1)))
+        for share, n_levels, n_centred in parts:
+            for_splits, for_centres = guided_shares(share, n_levels, n_centred, is_class=True)
+            splits += for_splits
+            centres += for_centres
+    return min(splits), min(centres), min(leaves)
+
+
+def _linear_asks(schema: Schema, amount: float, share: Fraction) -> list[Ask]:
+    """State what `class_scores` asks with a share of the model's amount."""
+    features = set(ordered_features(schema))
+    n_ordered, scaling = len(features), share * SCALING
+    sums = (share - scaling) * (1 - PRODUCTS) * Fraction(n_ordered, schema.n_features)
+    categories = (share - scaling) * (1 - PRODUCTS) - sums
+    n_categories = sum(int(schema.n_cells[at]) for at in range(schema.n_features) if at not in features)
+    asked = [  # part, times that it is divided, sums, blocks of sums
+        (scaling, 2, n_ordered, n_ordered),
+        (sums, 1, 1 + 2 * n_ordered, 1 + 2 * n_ordered),
+        (categories, 1, n_categories, schema.n_features - n_ordered),
+    ]
+    return [
+        Ask("model", part / times, reach=units(n_sums, amount * float(part)), blocks=n_blocks)
+        for part, times, n_sums, n_blocks in asked
+        if n_blocks
+    ]
 
 
 def _leaf_shares(
@@ -193,6 +243,24 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             drawn[Combination(*names, 1 if sign % 2 else -1)] = None
         return Schema(schema.features, schema.target, tuple(drawn))
 
+    def _shape(self, schema: Schema) -> Shape:
+        return self._guided_shape(schema, n_trees=1, most=MOST_LEVELS)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        splits, centres, leaves = least_shares(shape.depth)
+        amount = float(self.privacy_plan().amount("model"))
+        little, much = (_linear_asks(schema, amount, share) for share in (min(BESIDE_A_TREE), LINEAR_ALONE))
+        return [
+            Ask("count"),
+            choose("model", splits, 1, Utility.CENTRED.range_for(schema)),
+            Ask("model", centres),
+            Ask("model", TELLING),
+            Ask("model", leaves),
+            choose("model", CHOOSING, 1, 1),
+            *little,
+            *much,
+        ]
+
     def _train(self, curator: Curator) -> Trained:
         released, sd = curator.class_counts("count")
         counts = released.astype(np.float64)
@@ -200,7 +268,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         enough = float(rows.sum()) * self._finite_epsilon
         linear = self._linear_share(enough, len(counts), curator.schema)
         tree, top = Fraction(1), _NOTHING_GROWN
-        if 0 < linear < tree / 2 and self._depth(enough) >= DEEP_ENOUGH_TO_TELL:
+        if 0 < linear < tree / 2 and self._depth(curator, enough) >= DEEP_ENOUGH_TO_TELL:
             tree -= TELLING
             top = self._top(curator, rows, enough)
             if self._does_well(curator, top.tree, rows):
@@ -220,20 +288,25 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         A tree that cannot afford a leaf per class leaves all to the linear part, which with many rows needs
         less.
         """
+        little, some, much = BESIDE_A_TREE
+        n_cells = int(schema.n_cells[: schema.n_features].max())
+        if LINEAR_TABLES * schema.n_features * n_cells * n_classes > MAX_TABLE_ENTRIES:
+            return Fraction(0)
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
         if per_class < ENOUGH_FOR_BOTH or per_sum < 4:
             return LINEAR_ALONE if n_classes >= MANY_CLASSES and per_sum >= 2 else Fraction(0)
         if per_sum < 150:
-            return Fraction(40, 100) if n_classes > 2 else Fraction(30, 100)
-        return Fraction(30, 100) if per_sum < 2000 else Fraction(20, 100)
+            return much if n_classes > 2 else some
+        return some if per_sum < 2000 else little
 
-    def _depth(self, enough: float) -> int:
-        return guided_depth(enough, ROWS_PER_LEAF, 2, 10) if self.max_depth is None else int(self.max_depth)
+    def _depth(self, curator: Curator, enough: float) -> int:
+        most = self._shape(curator.schema).depth
+        return most if self.max_depth is not None else guided_depth(enough, ROWS_PER_LEAF, 2, most)
 
     def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float) -> _Top:
         """Grow the first levels of a tree to which the rest of the budget may go."""
-        depth = self._depth(enough)
+        depth = self._depth(curator, enough)
         levels = min(depth - LEVELS_LEFT, MOST_LEVELS_TO_TELL)
         spent = SPLITTING * sum(geometric_shares(depth, ROOT_TWO)[:levels])
         shares = rows / rows.sum()
@@ -251,7 +324,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
     ) -> tuple[FlatTrees, Noisy]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
-        depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
+        depth = max(self._depth(curator, enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
         # a tree that is grown no further leaves all that is left to its leaves
         splitting = share * SPLITTING - top.spent if depth > top.tree.depth else Fraction(0)
         shares = rows / rows.sum()

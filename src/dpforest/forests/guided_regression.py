@@ -13,15 +13,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator
+from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import WHOLE, Ask, Shape, choose, count_leaves
 from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.parameters import parameters, whole
 from dpforest.forests.release import PrivateRelease, Trained
+from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Kind, Query
+from dpforest.schema import Schema
 from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import grow_guided, shrunk_means
+from dpforest.trees import grow_guided, guided_shares, shrunk_means
 
 # Parts of the model's budget.
 CLIPPING = Fraction(3, 100)
@@ -35,6 +38,8 @@ LEARNING_RATE = 0.8  # of each tree, if there are several
 ROWS_PER_LEAF = 300  # times 1 / epsilon, for each tree
 MOST_CLIPPED = 0.05  # of the rows, at either end
 TAIL = 8.0  # rows times epsilon that a clip bound may miss by
+OUT_OF = 10_000  # rows, of which a clip bound leaves out some
+MOST_LEVELS = 9  # unless max_depth says otherwise
 LEAST_SPAN = 0.02  # of the span before, or it is kept
 
 _N_TREES = """n_estimators : int or None, default=None
@@ -75,6 +80,23 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
 
     _rules: ClassVar = {**GuidedTree._rules, "n_estimators": whole(1, 10, or_none=True)}
 
+    def _shape(self, schema: Schema) -> Shape:
+        return self._guided_shape(schema, self.n_estimators or ROUNDS, most=MOST_LEVELS)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        tree = (1 - MOST_FOR_CLIPPING) / shape.n_trees
+        clipping, tree = tree * RESIDUAL_CLIPPING, tree * (1 - RESIDUAL_CLIPPING)
+        splits, centres = guided_shares(
+            tree * SPLITTING, shape.depth, max(shape.depth - 1, 0), is_class=False
+        )
+        return [
+            count_leaves(schema, pool="count"),
+            choose("model", min(CLIPPING, clipping) / 2, 1, quantile_range(OUT_OF - 1, OUT_OF)),
+            choose("model", min(splits, default=WHOLE), 1, Utility.CENTRED_TARGET.range_for(schema)),
+            count_leaves(schema, pool="model", share=min(centres, default=WHOLE)),
+            count_leaves(schema, pool="model", share=tree * (1 - SPLITTING)),
+        ]
+
     def _train(self, curator: Curator) -> Trained:
         schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
@@ -91,7 +113,8 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         depth = self.max_depth
         if depth is None:
             lowest = 1 if enough >= ENOUGH_TO_SPLIT else 0
-            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, 9)
+            most = self._shape(schema).depth
+            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, most)
 
         grown, sums, noises, spans = [], [], [], []
         for number in range(n_trees):
@@ -169,12 +192,11 @@ def _clip(
     """
     if not share:
         return span
-    out_of = 10_000
-    few = max(math.ceil(TAIL / (enough * float(share / 2)) * out_of), 1)
+    few = max(math.ceil(TAIL / (enough * float(share / 2)) * OUT_OF), 1)
     width = (span[1] - span[0]) / curator.schema.range.levels
-    low = curator.target_quantile("model", share / 2, Query(Kind.LOWER_BOUND, tree=tree), few, out_of)
+    low = curator.target_quantile("model", share / 2, Query(Kind.LOWER_BOUND, tree=tree), few, OUT_OF)
     high = curator.target_quantile(
-        "model", share / 2, Query(Kind.UPPER_BOUND, tree=tree), out_of - few, out_of
+        "model", share / 2, Query(Kind.UPPER_BOUND, tree=tree), OUT_OF - few, OUT_OF
     )
     if (high - low) * width < LEAST_SPAN * (span[1] - span[0]):
         return span

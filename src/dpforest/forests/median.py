@@ -12,16 +12,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator, Utility
+from dpforest.curator import PERMUTE_AND_FLIP, Curator, Utility, median_scores
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, room_for
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
+from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, dipri_me
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import grow_best_median, grow_greedy, grow_median
 
@@ -41,7 +44,7 @@ def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -
     6
     """
     leaves = n_rows / (n_trees * expected_leaf_rows)
-    return min(max(int(math.log2(max(leaves, 1.0))), 1), MAX_DEPTH)
+    return int(min(max(math.log2(max(leaves, 1.0)), 1), MAX_DEPTH))
 
 
 @parameters
@@ -68,7 +71,7 @@ class _MedianForest(PrivateForest):
 
     def _pools(self) -> list[Pool]:
         counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
-        share = Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
+        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
         splitting = (1 - counting) * share
         return [
             Pool("count", counting, "noisy number of rows, from which the depth follows"),
@@ -76,19 +79,42 @@ class _MedianForest(PrivateForest):
             Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
         ]
 
+    def _utility(self) -> Utility:
+        return Utility.GINI if self._task == "classification" else Utility.SQUARED_ERROR
+
+    def _shape(self, schema: Schema) -> Shape:
+        slots = 1 if self.variant == "uniform" else min(self.max_features, schema.n_columns)
+        codes = 1 if self.variant == "uniform" else codes_of(schema)
+        depth = room_for(schema, self.n_estimators, slots) if self.max_depth is None else self.max_depth
+        return Shape(self.n_estimators, depth, slots, codes)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        copies, level = 1 if self.partition else shape.n_trees, Fraction(1, max(shape.depth, 1))
+        asks = [Ask("count"), count_leaves(schema, copies)]
+        if self.variant == "exponential":
+            return [*asks, choose("splits", level, copies, self._utility().range_for(schema))]
+        if self.variant == "uniform":
+            return [*asks, choose("splits", level, copies, quantile_range())]
+        median = median_scores.range(self._task == "classification")
+        return [
+            *asks,
+            choose("splits", level / 2, copies, quantile_range()),
+            choose("splits", level / 2, copies, median, PERMUTE_AND_FLIP),
+        ]
+
     def _grow(self, curator: Curator) -> FlatTrees:
         depth, n_trees = self.max_depth, self.n_estimators
         if depth is None:
             groups = n_trees if self.partition else 1
-            depth = depth_by_occupancy(curator.row_count("count"), groups, float(self.expected_leaf_rows))
+            wanted = depth_by_occupancy(curator.row_count("count"), groups, self.expected_leaf_rows)
+            depth = min(wanted, self._shape(curator.schema).depth)
         if self.partition:
             curator.scatter_rows(n_trees)
         if self.variant == "uniform":
             return grow_median(curator, "splits", n_trees, depth)
         if self.variant == "permute_and_flip":
             return grow_best_median(curator, "splits", n_trees, depth, self.max_features)
-        utility = Utility.GINI if self._task == "classification" else Utility.SQUARED_ERROR
-        return grow_greedy(curator, "splits", n_trees, depth, utility, self.max_features)
+        return grow_greedy(curator, "splits", n_trees, depth, self._utility(), self.max_features)
 
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
@@ -104,7 +130,7 @@ class _MedianForest(PrivateForest):
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
             max_features=self.max_features,
-            split_share=float(self.split_share),
+            split_share=self.split_share,
             partition=self.partition,
         )
 

@@ -8,18 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator, PrivateTable
+from dpforest.curator import Curator
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose, count_leaves, room_for
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import parameters, real
-from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan, Pool
+from dpforest.mechanisms import quantile_range
+from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import geometric_shares, grow_median
 
@@ -37,6 +39,18 @@ _OWN_PARAMETERS = """n_estimators : int, default=10
     """
 
 
+def median_shape(schema: Schema, n_trees: int, max_depth: int | None) -> Shape:
+    """State the largest forest of median trees: by default as deep as there are features."""
+    limit = min(room_for(schema, n_trees, slots=1), schema.n_features)
+    return Shape(n_trees, limit if max_depth is None else max_depth, slots=1)
+
+
+def first_median(shape: Shape) -> Ask:
+    """State the question with the least part of the budget, for the medians of the roots."""
+    shares = geometric_shares(shape.depth, BUDGET_RATIO)
+    return choose("splits", min(shares, default=Fraction(0)), 1, quantile_range())
+
+
 @parameters
 class _Partitioning(PrivateForest):
     """Plan and growth, the same for both tasks."""
@@ -44,11 +58,12 @@ class _Partitioning(PrivateForest):
     split_share: float = 0.5
 
     _published: ClassVar[str] = "partitioning_ensemble"
+    _one_against_rest: ClassVar[bool] = True
     _rules: ClassVar = {**PrivateForest._rules, "split_share": real(0, 1)}
 
     def _pools(self) -> list[Pool]:
         counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
-        share = Fraction(repr(float(self.split_share))) if self.max_depth != 0 else Fraction(0)
+        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
         splitting = (1 - counting) * share
         return [
             Pool("count", counting, "noisy number of rows, which limits the depth"),
@@ -56,14 +71,17 @@ class _Partitioning(PrivateForest):
             Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
         ]
 
-    def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
-        return super()._open(table, plan, words, one_against_rest=True)
+    def _shape(self, schema: Schema) -> Shape:
+        return median_shape(schema, self.n_estimators, self.max_depth)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        return [Ask("count"), first_median(shape), count_leaves(schema)]
 
     def _grow(self, curator: Curator) -> FlatTrees:
         depth = self.max_depth
         if depth is None:
             limit = depth_by_occupancy(curator.row_count("count"), self.n_estimators, LEAF_ROWS)
-            depth = min(curator.schema.n_features, limit)
+            depth = min(limit, self._shape(curator.schema).depth)
         curator.scatter_rows(self.n_estimators)
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", self.n_estimators, depth, shares)

@@ -6,7 +6,6 @@ the most common label of every leaf.
 
 from __future__ import annotations
 
-import math
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator, Noisy
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice, parameters
+from dpforest.forests.foresight import Ask, Shape, choose, room_for
+from dpforest.forests.parameters import choice, parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, smooth_sensitivity_forest
@@ -90,18 +90,30 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     def _pools(self) -> list[Pool]:
         return [Pool("leaves", Fraction(1), "label of every leaf")]
 
+    def _paper_depth(self, schema: Schema) -> int:
+        """Features that a path may draw."""
+        if self.max_depth is not None:
+            return self.max_depth
+        return tree_depth(int((~schema.nominal).sum()), int(schema.nominal.sum()))
+
+    def _mechanism(self) -> str:
+        return PERMUTE_AND_FLIP if self.label_mechanism == "permute_and_flip" else EXPONENTIAL
+
+    def _shape(self, schema: Schema) -> Shape:
+        return Shape(self.n_estimators, binary_depth(schema, self._paper_depth(schema), self.n_estimators))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        copies = 1 if self.disjoint else shape.n_trees
+        return [choose("leaves", Fraction(1), copies, 1, self._mechanism())]
+
     def _grow(self, curator: Curator) -> FlatTrees:
-        schema, paper_depth = curator.schema, self.max_depth
-        if paper_depth is None:
-            paper_depth = tree_depth(int((~schema.nominal).sum()), int(schema.nominal.sum()))
         if self.disjoint:
             curator.scatter_rows(self.n_estimators)
-        depth = binary_depth(schema, paper_depth, self.n_estimators)
-        return grow_multiway(curator, self.n_estimators, depth, paper_depth)
+        shape = self._shape(curator.schema)
+        return grow_multiway(curator, shape.n_trees, shape.depth, self._paper_depth(curator.schema))
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
-        mechanism = PERMUTE_AND_FLIP if self.label_mechanism == "permute_and_flip" else EXPONENTIAL
-        return Noisy(curator.leaf_labels("leaves", trees, mechanism=mechanism), 0.0)
+        return Noisy(curator.leaf_labels("leaves", trees, mechanism=self._mechanism()), 0.0)
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return label_votes(release.statistics, release.schema.classes.n_classes)
@@ -126,5 +138,4 @@ def binary_depth(schema: Schema, paper_depth: int, n_trees: int) -> int:
     levels = np.where(schema.nominal, np.ceil(np.log2(schema.n_cells)), 1).astype(int)
     ordered_again = [1] * paper_depth if not schema.nominal.all() else []  # ordered features may come back
     needed = sum(sorted([*levels.tolist(), *ordered_again], reverse=True)[:paper_depth])
-    room = int(math.log2(MAX_TABLE_ENTRIES / (n_trees * schema.n_codes)))
-    return int(max(0, min(needed, room, MAX_DEPTH)))
+    return int(min(needed, room_for(schema, n_trees)))

@@ -14,17 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import Curator
+from dpforest.curator import MAX_ROWS, Curator
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, count_leaves, room_for
 from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, random_decision_trees
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import class_shares, grow_random, majority_votes
 
@@ -49,7 +51,7 @@ def log_trees(n_rows: float) -> int:
     >>> log_trees(8000)
     13
     """
-    return 2 * (int(math.log2(max(n_rows, 2.0))) // 2) + 1
+    return 2 * (int(math.log2(min(max(n_rows, 2.0), MAX_ROWS))) // 2) + 1
 
 
 def height_by_noise(n_rows: float, n_trees: int, epsilon: float) -> int:
@@ -64,7 +66,7 @@ def height_by_noise(n_rows: float, n_trees: int, epsilon: float) -> int:
     10
     """
     leaves = n_rows * epsilon / n_trees
-    return min(max(int(math.log2(max(leaves, 1.0))), 1), MAX_DEPTH)
+    return int(min(max(math.log2(max(leaves, 1.0)), 1), MAX_DEPTH))
 
 
 @parameters
@@ -84,12 +86,20 @@ class _RandomTrees(PrivateForest):
             Pool("leaves", 1 - counting, "noisy statistics of every leaf, an equal part for each tree"),
         ]
 
+    def _shape(self, schema: Schema) -> Shape:
+        n_trees = log_trees(MAX_ROWS) if self.n_estimators == "log" else self.n_estimators
+        return Shape(n_trees, room_for(schema, n_trees) if self.max_depth is None else self.max_depth)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        return [Ask("count"), count_leaves(schema, copies=shape.n_trees)]
+
     def _grow(self, curator: Curator) -> FlatTrees:
         n_rows = curator.row_count("count") if "count" in curator.ledger.plan else 0
         n_trees = log_trees(n_rows) if self.n_estimators == "log" else self.n_estimators
         depth = self.max_depth
         if depth is None:
-            depth = height_by_noise(n_rows, n_trees, min(float(self.epsilon), 1e6))
+            wanted = height_by_noise(n_rows, n_trees, min(float(self.epsilon), 1e6))
+            depth = min(wanted, self._shape(curator.schema).depth)
         return grow_random(curator, n_trees, depth, in_box=False)
 
     def _publish(

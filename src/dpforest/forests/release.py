@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from dpforest.privacy.exact import float_at_least, read_number
 from dpforest.published import PublishedForest
 from dpforest.schema import Classes, Schema
 from dpforest.structure import Additive, FlatTrees
+
+T = TypeVar("T", bound="Releasing")
 
 # Of the machine or the moment, not of the model.
 _NOT_KEPT = frozenset({"n_jobs", "verbose", "as_published"})
@@ -268,6 +270,22 @@ def kept_parameters(estimator: Any, rules: Mapping[str, Rule]) -> dict[str, Scal
         if not math.isinf(given[name]):
             kept[name] = float_at_least(read_number(given[name], name))
     return kept
+
+
+def plain_copy(estimator: T, rules: Mapping[str, Rule]) -> T:
+    """Copy an estimator without what was fitted, its numbers as Python's own, but for the budget itself.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whom to copy.
+    rules : mapping
+        Rules of its parameters.
+    """
+    copy = estimator._unfitted_copy()
+    exact = {name: vars(copy)[name] for name in ("epsilon", "delta")}
+    copy.__dict__.update({name: _plain(value) for name, value in vars(copy).items() if name in rules} | exact)
+    return copy
 
 
 def _plain(value: Any) -> Scalar:

@@ -13,16 +13,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator, PrivateTable
+from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, count_labels, count_leaves
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import choice, parameters, whole
-from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS
+from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS, first_median, median_shape
 from dpforest.forests.release import Trained
-from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan, NeighboringRelation, Pool
+from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble, transductive_ensemble
+from dpforest.schema import Schema
 from dpforest.structure import FlatTrees
 from dpforest.trees import (
     find_leaves,
@@ -47,9 +48,13 @@ class _LabelPrivate(PrivateForestClassifierBase):
     """What both estimators share when only labels are private: trees from public features."""
 
     _unlabelled_code: ClassVar[int] = -1
+    _one_against_rest: ClassVar[bool] = True
 
-    def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords, **options: bool) -> Curator:
-        return super()._open(table, plan, words, one_against_rest=True)
+    def _shape(self, schema: Schema) -> Shape:
+        return median_shape(schema, self.n_estimators, self.max_depth)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        return [count_labels(schema)]
 
     def _public_depth(self, curator: Curator, n_trees: int) -> int:
         """Limit the depth by the public number of labelled rows."""
@@ -57,7 +62,7 @@ class _LabelPrivate(PrivateForestClassifierBase):
             return int(self.max_depth)
         _, is_labelled = curator.public_cells()
         limit = depth_by_occupancy(int(is_labelled.sum()), n_trees, PUBLIC_LEAF_ROWS)
-        return min(curator.schema.n_features, limit)
+        return min(limit, self._shape(curator.schema).depth)
 
 
 @parameters
@@ -131,6 +136,11 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
             Pool("leaves", each, "noisy class counts of every leaf", parts[1]),
         ]
 
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        if not self.feature_privacy:
+            return super()._asks(schema, shape)
+        return [Ask("count", Fraction(1, self._counted())), first_median(shape), count_leaves(schema)]
+
     def _counted(self) -> int:
         """How many times the price of one row a person pays for the number of all rows.
 
@@ -150,7 +160,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
         depth = self.max_depth
         if depth is None:
             n_rows = curator.row_count("count", Fraction(1, self._counted()))
-            depth = min(curator.schema.n_features, depth_by_occupancy(n_rows, n_trees, LEAF_ROWS))
+            depth = min(depth_by_occupancy(n_rows, n_trees, LEAF_ROWS), self._shape(curator.schema).depth)
         curator.scatter_rows(n_trees)
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", n_trees, depth, shares, unlabelled_only=True)
@@ -222,6 +232,9 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
 
     def _relation(self) -> NeighboringRelation:
         return NeighboringRelation.LABEL_CHANGE
+
+    def _shape(self, schema: Schema) -> Shape:
+        return median_shape(schema, self.n_estimators + self.n_second, self.max_depth)
 
     def _pools(self) -> list[Pool]:
         return [Pool("leaves", Fraction(1), "noisy class counts of every leaf of the first ensemble")]

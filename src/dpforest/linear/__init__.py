@@ -6,5 +6,6 @@ what every feature adds a little to; `dpforest.forests.guided_classification` co
 """
 
 from dpforest.linear.discriminant import ClassScores, class_scores, shrunk_counts
+from dpforest.linear.standard import ordered_features, units
 
-__all__ = ["ClassScores", "class_scores", "shrunk_counts"]
+__all__ = ["ClassScores", "class_scores", "ordered_features", "shrunk_counts", "units"]

@@ -94,7 +94,9 @@ def class_scores(
     nominal = [at for at in range(schema.n_features) if at not in ordered]
     scaling = share * SCALING if ordered else Fraction(0)
     products = (share - scaling) * PRODUCTS
-    if not _is_worth_it(len(ordered), rows, epsilon * float(products / share)):
+    for_products = epsilon * float(products / share)
+    can_pay = curator.ledger.plan.currency == "pure" or _is_drawn(len(ordered), for_products)
+    if not can_pay or not _is_worth_it(len(ordered), rows, for_products):
         products = Fraction(0)
     scales = standard_scales(curator, pool, scaling, ordered, rows) if ordered else []
     parts = [scales]
@@ -189,6 +191,17 @@ def _is_worth_it(n_features: int, rows: float, epsilon: float) -> bool:
     return noise * math.sqrt(n_features) < LOUDEST_COVARIANCE
 
 
+def _is_drawn(n_features: int, rho: float) -> bool:
+    """Tell whether Gaussian noise for all products has a variance of at most 2**50, the largest there is."""
+    bound = _product_units(n_features, rho) ** 2
+    return n_features * (n_features + 1) / 2 * bound**2 / (2 * rho) < 2.0**50
+
+
+def _product_units(n_features: int, epsilon: float) -> int:
+    """Return the units that stand for 1 where two scales are multiplied."""
+    return max(256, math.isqrt(units(n_features * (n_features + 1) // 2, epsilon)))
+
+
 def _even_part(scale: Floats) -> Floats:
     """Even counterpart of a scale, also between -1 and 1."""
     square: Floats = 2 * scale**2 - 1
@@ -226,7 +239,7 @@ def _inverse_covariance(
     """Inverse of the covariance within classes, no eigenvalue below what noise alone can make."""
     n = len(features)
     epsilon = float(curator.ledger.plan.amount(pool) * share)
-    one = max(256, math.isqrt(units(n * (n + 1) // 2, epsilon)))
+    one = _product_units(n, epsilon)
     blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
     sums, variance = curator.product_sums(pool, share, Query(Kind.PRODUCTS), blocks, one)
     rows = counts.sum()

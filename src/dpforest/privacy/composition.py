@@ -33,6 +33,8 @@ from dpforest.privacy.exact import (
 )
 from dpforest.privacy.relation import NeighboringRelation
 
+_LEAST_VARIANCE = Fraction(1, 2**12)
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -151,6 +153,8 @@ def exponential_epsilon_from_rho(rho: Fraction) -> Fraction:
 def gaussian_variance_from_rho(rho: Fraction, sensitivity_sq: Number) -> Fraction:
     """Parameter sigma^2 of discrete Gaussian noise that costs at most `rho`, rounded up.
 
+    It is at least 2**-12, which is as good as no noise and the least that can be sampled.
+
     Parameters
     ----------
     rho : Fraction
@@ -165,7 +169,7 @@ def gaussian_variance_from_rho(rho: Fraction, sensitivity_sq: Number) -> Fractio
     """
     if rho <= 0:
         raise ValueError(f"rho must be positive, got {rho}: no finite noise is free.")
-    return ceil_to_bits(read_number(sensitivity_sq, "sensitivity_sq") / (2 * rho))
+    return max(ceil_to_bits(read_number(sensitivity_sq, "sensitivity_sq") / (2 * rho)), _LEAST_VARIANCE)
 
 
 def row_multiplier(relation: NeighboringRelation, max_rows_per_person: int = 1) -> int:

@@ -14,6 +14,7 @@ from dpforest.trees.growers import (
     grow_multiway,
     grow_public_median,
     grow_random,
+    guided_shares,
 )
 from dpforest.trees.importance import feature_importances
 from dpforest.trees.leaves import (
@@ -41,6 +42,7 @@ __all__ = [
     "grow_multiway",
     "grow_public_median",
     "grow_random",
+    "guided_shares",
     "label_votes",
     "majority_votes",
     "prune_by_errors",

@@ -189,6 +189,34 @@ def grow_greedy(
     return grow(curator, n_trees, depth, level)
 
 
+def guided_shares(
+    share: Fraction, n_levels: int, n_centred: int, is_class: bool
+) -> tuple[list[Fraction], list[Fraction]]:
+    """Divide a share among the splits of some levels and the centres of those that need them.
+
+    Examples
+    --------
+    >>> shares, centres = guided_shares(Fraction(1), 2, 1, is_class=True)
+    >>> sum(shares) + sum(centres), centres
+    (Fraction(1, 1), [Fraction(1, 50)])
+    """
+    centring = share * (CENTRES * n_centred if is_class else MEAN_CENTRES * min(n_centred, 1))
+    shares = [part * (share - centring) for part in geometric_shares(n_levels, ROOT_TWO)]
+    return shares, [part * centring for part in _doubling_shares(n_centred)]
+
+
+def _doubling_shares(n_levels: int) -> list[Fraction]:
+    """Double the part from level to level, in the last nine: those above would be left with next to nothing.
+
+    Examples
+    --------
+    >>> _doubling_shares(2), min(_doubling_shares(14))
+    ([Fraction(1, 3), Fraction(2, 3)], Fraction(1, 516))
+    """
+    weights = [2 ** max(level - max(n_levels - 9, 0), 0) for level in range(n_levels)]
+    return [Fraction(weight, sum(weights)) for weight in weights]
+
+
 def grow_guided(
     curator: Curator,
     pool: str,
@@ -229,9 +257,7 @@ def grow_guided(
     first = 0 if top is None else top.depth
     centred = [at for at in range(max(first, 1), depth) if not counted[at]]  # the root's target is known
     is_class = len(root) > 1
-    centring = share * (CENTRES * len(centred) if is_class else MEAN_CENTRES * min(len(centred), 1))
-    shares = [part * (share - centring) for part in geometric_shares(depth - first, ROOT_TWO)]
-    for_centres = [part * centring for part in geometric_shares(len(centred), Fraction(2))]
+    shares, for_centres = guided_shares(share, depth - first, len(centred), is_class)
     centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
 

@@ -1,0 +1,238 @@
+"""What parameters and schema alone tell is found before anything is charged."""
+
+import contextlib
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from dpforest import DiPriMeForestClassifier, RandomDecisionTreesClassifier
+from dpforest.audit.subjects import LinearPartForestClassifier
+from dpforest.backends import MemoryBackend
+from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
+from dpforest.forests import foresight
+from dpforest.privacy import BudgetAccountant, PrivacyError
+from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
+from tests.forests.conftest import CLASSIFY, MODELS, REGRESS, fit, patients_table
+
+TABLE = patients_table(40)
+ALL = MODELS | {"with a linear part": LinearPartForestClassifier(schema=CLASSIFY)}
+
+
+def attempt(model, table=TABLE, **changes):
+    """Fit under an accountant; return whether it worked, after a look at what a failure was charged."""
+    accountant = BudgetAccountant(epsilon=1e6, delta=0.9)
+    model = clone(model).set_params(accountant=accountant)
+    try:
+        fit(model, table, **changes)
+    except (ValueError, PrivacyError):
+        assert len(accountant) == 0, "charged, though parameters alone told that it must fail"
+        return False
+    assert [spend.state for spend in accountant.history()] == ["spent"]
+    assert model.guarantee_.is_proven
+    return True
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_budgets_too_small_to_draw_noise_for_cost_nothing(name):
+    assert attempt(ALL[name], epsilon=5.0)
+    for changes in (
+        {"epsilon": 5.0, "max_rows_per_person": 10**11},
+        {"epsilon": 5.0, "max_rows_per_person": 10**400},
+        {"epsilon": 1e-12},
+        {"epsilon": 5e-324},
+        {"epsilon": 1e-10, "delta": 1e-300},
+        {"epsilon": Fraction(1, 10**300), "delta": Fraction(1, 10**300)},
+    ):
+        assert not attempt(ALL[name], **changes)
+
+
+LARGE = {
+    "leaves": (DiPriMeForestClassifier(65_536, max_depth=15, schema=CLASSIFY), "n_estimators"),
+    "one node": (
+        DiPriMeForestClassifier(
+            max_features=600,
+            variant="exponential",
+            schema=Schema({f"x{i}": Numeric(0, 1, bins=65_536) for i in range(600)}, Classes([0, 1])),
+        ),
+        "bins",
+    ),
+    "boxes": (
+        DiPriMeForestClassifier(
+            max_depth=15,
+            variant="permute_and_flip",
+            schema=Schema({"x": Nominal(range(30_000)), "z": Numeric(0, 1)}, Classes([0, 1])),
+        ),
+        "max_depth",
+    ),
+    "cuts": (
+        MODELS["SPE"].__class__(schema=Schema({"x": Nominal(range(60_000))}, Classes([0, 1])), max_depth=1),
+        "categories",
+    ),
+    "weights": (
+        MODELS["TOP"].__class__(schema=Schema({"x": Nominal(range(30_000))}, Classes([0, 1]))),
+        "categories",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_tables_without_room_are_refused_before_the_charge(what):
+    model, advice = LARGE[what]
+    accountant = BudgetAccountant(epsilon=10.0)
+    rows = np.zeros((3, model.schema.n_features))
+    with pytest.raises(ValueError, match=rf"no room for .*{advice}.*Nothing was charged"):
+        clone(model).set_params(accountant=accountant).fit(rows, [0, 1, 1])
+    assert len(accountant) == 0
+
+
+def test_a_depth_that_follows_from_a_noisy_count_stops_where_there_is_room(monkeypatch):
+    monkeypatch.setattr(foresight, "MAX_TABLE_ENTRIES", 2**10)
+    X = np.random.default_rng(0).random((3000, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    declared = {"bounds": (0, 1), "classes": [0, 1], "epsilon": 100.0}
+    assert RandomDecisionTreesClassifier(50, **declared).fit(X, y).trees_.depth == 3
+    assert DiPriMeForestClassifier(8, **declared, expected_leaf_rows=1e-300).fit(X, y).trees_.depth == 6
+    with pytest.raises(ValueError, match="no room"):
+        RandomDecisionTreesClassifier(600, **declared).fit(X, y)
+
+
+# Odd and extreme values of every parameter; any combination of them may come up.
+NUMBERS = [1e-9, 1e-5, 1e-3, 0.1, 1, 3.5, 1e4, 1e9, 1e300, np.float16(0.9), np.float32(0.3), Fraction(1, 3)]
+VALUES = {
+    "n_estimators": [1, 2, 7, np.int64(3), 60, 65_536, "log", None],
+    "epsilon": [*NUMBERS, 5e-324, Decimal("0.7"), 10**400, Decimal("nan")],
+    "delta": [0, 0, 0, 1e-6, 0.5, 5e-324, 1e-300, np.float32(1e-9), Decimal("1e-7"), Fraction(1, 10**400)],
+    "max_depth": [None, None, 0, 1, 2, 6, 15, np.int64(3)],
+    "neighboring": ["add_or_remove_one", "replace_one"],
+    "max_rows_per_person": [1, 1, 1, 2, 1000, 10**9],
+    "variant": ["uniform", "exponential", "permute_and_flip"],
+    "max_features": [1, 2, 5, 10**30, None],
+    "split_share": [0.5, 1e-300, 1e-6, 0.999999, Fraction(1, 3), np.float16(0.1), Decimal("0.3")],
+    "expected_leaf_rows": [*NUMBERS, Decimal(3), 1e-300],
+    "partition": [True, False],
+    "label_mechanism": ["exponential", "permute_and_flip"],
+    "disjoint": [True, False],
+    "feature_privacy": [True, False],
+    "persons_in_both": [True, False],
+    "n_second": [1, 5, 65_536],
+    "criterion": ["gini", "max_operator", "information_gain"],
+    "pruning": [True, False],
+    "bins": [2, 8, 65_536],
+    "min_labels": [*NUMBERS, Decimal(3)],
+    "n_neighbors": [1, 5, 10**9],
+    "regularization": [*NUMBERS, Decimal(3)],
+    "voting": ["majority", "threshold", "probabilistic"],
+    "n_jobs": [None, 1, 2, -1, 0, 10**6],
+    "schema": [None],  # the target is changed below
+}
+FEATURES = {"age": Numeric(0, 100), "ward": Nominal(["a", "b", "c"]), "crp": Numeric(0, 1, bins=2)}
+SCHEMAS = {
+    True: [
+        CLASSIFY,
+        Schema(FEATURES, Classes(["home"])),
+        Schema({"ward": FEATURES["ward"]}, Classes(["died", "home", *map(str, range(30))])),
+    ],
+    False: [REGRESS, Schema(FEATURES, Range(0, 1, levels=1)), Schema(FEATURES, Range(0, 1, levels=65_536))],
+}
+
+
+def odd_parameters(model, rng):
+    """Draw a value for some of the parameters."""
+    names = [name for name in model.get_params(deep=False) if name in VALUES and rng.random() < 0.4]
+    changes = {name: VALUES[name][rng.integers(len(VALUES[name]))] for name in names}
+    schemas = SCHEMAS[hasattr(model, "classes")]
+    return changes | {"schema": schemas[rng.integers(len(schemas))]}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_any_parameters_succeed_or_cost_nothing(name, monkeypatch):
+    """Small limits, so that what fits is quick; then a failure must be found before the charge."""
+    limit = 2**16
+    monkeypatch.setattr(foresight, "MAX_TABLE_ENTRIES", limit)
+    count = MemoryBackend.leaf_counts
+
+    def leaf_counts(self, trees):
+        counts = count(self, trees)
+        assert counts.size <= limit
+        return counts
+
+    monkeypatch.setattr(MemoryBackend, "leaf_counts", leaf_counts)
+    rng = np.random.default_rng(sum(map(ord, name)))
+    X, label, target = TABLE
+    outcomes = []
+    for _ in range(25):
+        changes = odd_parameters(ALL[name], rng)
+        table = X[list(changes["schema"].names)], label, target
+        outcomes.append(attempt(ALL[name], table, **changes))
+    assert any(outcomes)
+    assert not all(outcomes)
+
+
+@contextlib.contextmanager
+def payments_made(monkeypatch):
+    """List every payment: pool, kind, copies, and what one unit of reach gets of the pool."""
+    made = []
+    with monkeypatch.context() as patch:
+
+        def watch(method, kind, reaches):
+            pay = getattr(Payments, method)
+
+            def paying(self, pool, share, purpose, *args, **named):
+                values = dict(zip(reaches, args, strict=False)) | named
+                made.append((pool, values.get("mechanism", kind), share, values))
+                return pay(self, pool, share, purpose, *args, **named)
+
+            patch.setattr(Payments, method, paying)
+
+        watch("for_noise", "noise", ("copies", "l1", "l2_squared"))
+        watch("for_choice", "", ("copies", "score_range", "mechanism"))
+        watch("for_sums", "sums", ("blocks", "bound"))
+        yield made
+
+
+def is_foreseen(payment, ask):
+    """Whether a question is no fainter than what was stated, in either currency."""
+    pool, kind, share, values = payment
+    if ask.pool != pool or (ask.mechanism or ("sums" if ask.blocks else "noise")) != kind:
+        return False
+    stated = Fraction(ask.share) / ask.copies
+    if kind in (EXPONENTIAL, PERMUTE_AND_FLIP):
+        return stated / ask.reach <= Fraction(share) / values["copies"] / values["score_range"]
+    if kind == "sums":
+        squared = len(values["blocks"]) * values["bound"] ** 2
+        enough = stated / ask.reach <= Fraction(share) / values["bound"]
+        return enough and stated / (ask.blocks * ask.reach**2) <= Fraction(share) / squared
+    each = Fraction(share) / values["copies"]
+    squared = ask.squared or ask.reach**2
+    return stated / ask.reach <= each / values["l1"] and stated / squared <= each / values["l2_squared"]
+
+
+LARGER = patients_table(3000)
+WAYS = (
+    {"epsilon": 0.5},
+    {"epsilon": 20.0},
+    {"epsilon": 1000.0},
+    {"epsilon": 30.0, "max_depth": 6},
+    {"epsilon": 30.0, "max_depth": 7, "delta": 1e-6},
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_question_was_foreseen(name, monkeypatch):
+    """Whatever is asked is stated before, at least as faint; and no forest is larger than stated."""
+    model = clone(ALL[name])
+    for changes in WAYS:
+        with payments_made(monkeypatch) as made:
+            fit(model, LARGER, **changes)
+        shape = model._shape(model.schema_)
+        asks = model._asks(model.schema_, shape)
+        asked = [payment for payment in made if payment[3].get("copies") is not None or "bound" in payment[3]]
+        assert len(asked) >= len(model.ledger_)
+        products = [p for p in asked if p[1] == "sums" and p[3]["bound"] >= 256**2]  # asked where they can be
+        for payment in asked:
+            assert payment in products or any(is_foreseen(payment, ask) for ask in asks), payment
+        assert model.trees_.n_trees <= shape.n_trees
+        assert model.trees_.depth <= shape.depth
