@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, RandomDecisionTreesClassifier
 from dpforest.audit.subjects import LinearPartForestClassifier
-from dpforest.backends import MemoryBackend
+from dpforest.backends import LeafCounts, LeafSums, MemoryRows
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest.forests import foresight
 from dpforest.privacy import BudgetAccountant, PrivacyError
@@ -152,18 +152,17 @@ def test_any_parameters_succeed_or_cost_nothing(name, monkeypatch):
     """Small limits, so that what fits is quick; then a failure must be found before the charge."""
     limit = 2**16
     monkeypatch.setattr(foresight, "MAX_TABLE_ENTRIES", limit)
-    count = MemoryBackend.leaf_counts
+    add_up = MemoryRows.fold
 
-    def leaf_counts(self, trees):
-        counts = count(self, trees)
-        assert counts.size <= limit
-        return counts
+    def fold(self, table):
+        assert not isinstance(table, LeafCounts | LeafSums) or np.prod(table.shape) <= limit
+        return add_up(self, table)
 
-    monkeypatch.setattr(MemoryBackend, "leaf_counts", leaf_counts)
+    monkeypatch.setattr(MemoryRows, "fold", fold)
     rng = np.random.default_rng(sum(map(ord, name)))
     X, label, target = TABLE
     outcomes = []
-    for _ in range(25):
+    for _ in range(15):
         changes = odd_parameters(ALL[name], rng)
         table = X[list(changes["schema"].names)], label, target
         outcomes.append(attempt(ALL[name], table, **changes))

@@ -47,7 +47,7 @@ def test_no_statement_is_below_what_was_spent(epsilon, delta, patients, tmp_path
     spent = {"epsilon": read_number(epsilon, "epsilon"), "delta": read_number(delta, "delta")}
     assert (plan.epsilon, plan.delta) == tuple(spent.values()), "nothing is rounded before it is spent"
     model.save(tmp_path / "model.json")
-    body = read_document(tmp_path / "model.json")
+    body = read_document(tmp_path / "model.json").body
     loaded = dpforest.load(tmp_path / "model.json")
     for symbol, exact in spent.items():
         numbers = [

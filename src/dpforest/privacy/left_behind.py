@@ -1,4 +1,4 @@
-"""What a fitted model keeps of its accountant when it leaves the process: nothing that tells of a budget."""
+"""What a fitted model keeps of its accountant when it leaves the process: not where the budget is."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class LeftBehind:
     Parameters
     ----------
     budget : str
-        Which budget: the hash of its record, which tells neither its name nor its place. Empty if not even
-        that is known.
+        Which budget: the hash of its record, which does not tell where it is. Empty if not even that is
+        known.
 
     Examples
     --------
