@@ -13,7 +13,7 @@ from dpforest.audit.subjects import LinearPartForestClassifier
 from dpforest.backends import LeafCounts, LeafSums, MemoryRows
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest.forests import foresight
-from dpforest.privacy import BudgetAccountant, PrivacyError
+from dpforest.privacy import BudgetAccountant, Kind, PrivacyError
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 from tests.forests.conftest import CLASSIFY, MODELS, REGRESS, fit, patients_table
 
@@ -170,6 +170,10 @@ def test_any_parameters_succeed_or_cost_nothing(name, monkeypatch):
     assert not all(outcomes)
 
 
+# Asked only where the budget can pay for them, by a public condition.
+IF_POSSIBLE = (Kind.PRODUCTS, Kind.LOWER_BOUND, Kind.UPPER_BOUND)
+
+
 @contextlib.contextmanager
 def payments_made(monkeypatch):
     """List every payment: pool, kind, copies, and what one unit of reach gets of the pool."""
@@ -179,10 +183,11 @@ def payments_made(monkeypatch):
         def watch(method, kind, reaches):
             pay = getattr(Payments, method)
 
-            def paying(self, pool, share, purpose, *args, **named):
+            def paying(self, pool, share, query, *args, **named):
                 values = dict(zip(reaches, args, strict=False)) | named
-                made.append((pool, values.get("mechanism", kind), share, values))
-                return pay(self, pool, share, purpose, *args, **named)
+                if query is not foresight._ANY and query.kind not in IF_POSSIBLE:
+                    made.append((pool, values.get("mechanism", kind), share, values))
+                return pay(self, pool, share, query, *args, **named)
 
             patch.setattr(Payments, method, paying)
 
@@ -226,12 +231,11 @@ def test_every_question_was_foreseen(name, monkeypatch):
     for changes in WAYS:
         with payments_made(monkeypatch) as made:
             fit(model, LARGER, **changes)
-        shape = model._shape(model.schema_)
+        model._foresee(model.privacy_plan(), model.schema_)
+        shape = model._limits
         asks = model._asks(model.schema_, shape)
-        asked = [payment for payment in made if payment[3].get("copies") is not None or "bound" in payment[3]]
-        assert len(asked) >= len(model.ledger_)
-        products = [p for p in asked if p[1] == "sums" and p[3]["bound"] >= 256**2]  # asked where they can be
-        for payment in asked:
-            assert payment in products or any(is_foreseen(payment, ask) for ask in asks), payment
+        assert len(made) == len([look for look in model.ledger_ if look.query.kind not in IF_POSSIBLE])
+        for payment in made:
+            assert any(is_foreseen(payment, ask) for ask in asks), payment
         assert model.trees_.n_trees <= shape.n_trees
         assert model.trees_.depth <= shape.depth

@@ -5,6 +5,7 @@ The first tree learner that asks the exponential mechanism for its splits instea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from dpforest.baselines.greedy import CRITERIA, CRITERION_PARAMETER, CRITERION_R
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Kind, Pool, Query
@@ -101,8 +102,8 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
             Pool("leaves", part, "noisy class counts of every leaf"),
         ]
 
-    def _shape(self, schema: Schema) -> Shape:
-        return Shape(1, int(self.max_depth or 0), schema.n_columns, codes_of(schema))
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        return shapes_of(schema, 1, int(self.max_depth or 0), schema.n_columns, codes_of(schema))
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         level = Fraction(1, max(shape.depth, 1))

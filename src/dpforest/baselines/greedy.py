@@ -6,13 +6,14 @@ Only the estimators of this room call it; growing and counting are those of `dpf
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from dpforest.curator import Curator, Utility
 from dpforest.forests.base import PrivateForest
-from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, room_for
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import Rule, choice, parameters, real
 from dpforest.privacy import Pool
@@ -90,10 +91,9 @@ class GreedyForest(PrivateForest):
         """Return the score of a split."""
         return Utility.GINI
 
-    def _shape(self, schema: Schema) -> Shape:
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
         slots = min(getattr(self, "max_features", None) or schema.n_columns, schema.n_columns)
-        depth = room_for(schema, self.n_estimators, slots) if self.max_depth is None else self.max_depth
-        return Shape(self.n_estimators, depth, slots, codes_of(schema))
+        return shapes_of(schema, self.n_estimators, self.max_depth, slots, codes_of(schema))
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         level = Fraction(1, max(shape.depth, 1))
@@ -106,4 +106,4 @@ class GreedyForest(PrivateForest):
             return self.max_depth
         n_rows = curator.row_count("count")
         wanted = depth_by_occupancy(n_rows, rows_shared_by, self.expected_leaf_rows)
-        return min(wanted, self._shape(curator.schema).depth)
+        return min(wanted, self._limits.depth)

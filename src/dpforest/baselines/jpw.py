@@ -7,6 +7,7 @@ the whole budget goes to the class counts of the leaves.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, count_leaves
+from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
 from dpforest.forests.parameters import parameters
 from dpforest.forests.random_forest import binary_depth
 from dpforest.privacy import Pool
@@ -106,9 +107,10 @@ class JPWForestClassifier(PrivateForestClassifierBase):
             Pool("leaves", 1 - counting, "noisy class counts of every leaf, an equal part for each tree"),
         ]
 
-    def _shape(self, schema: Schema) -> Shape:
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
         drawn_features = schema.n_features if self.max_depth is None else self.max_depth
-        return Shape(self.n_estimators, binary_depth(schema, drawn_features, self.n_estimators))
+        depth = binary_depth(schema, drawn_features, self.n_estimators)
+        return shapes_of(schema, self.n_estimators, depth)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         return [Ask("count"), count_leaves(schema, copies=shape.n_trees)]

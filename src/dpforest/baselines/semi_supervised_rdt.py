@@ -7,6 +7,7 @@ whole, so that each leaf holds enough private labels to stand out of their noise
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, count_labels
+from dpforest.forests.foresight import Ask, Shape, count_labels, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, parameters, real
 from dpforest.forests.random_forest import binary_depth
 from dpforest.privacy import NeighboringRelation, Pool
@@ -131,15 +132,16 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
         """Features that a path may draw."""
         return MAX_DEPTH if self.max_depth is None else self.max_depth
 
-    def _shape(self, schema: Schema) -> Shape:
-        return Shape(self.n_estimators, binary_depth(schema, self._drawn_features(), self.n_estimators))
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        depth = binary_depth(schema, self._drawn_features(), self.n_estimators)
+        return shapes_of(schema, self.n_estimators, depth)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         return [count_labels(schema, copies=shape.n_trees)]
 
     def _grow(self, curator: Curator) -> FlatTrees:
-        shape = self._shape(curator.schema)
-        trees = grow_multiway(curator, shape.n_trees, shape.depth, self._drawn_features())
+        depth = self._limits.depth
+        trees = grow_multiway(curator, self.n_estimators, depth, self._drawn_features())
         cells, is_labelled = curator.public_cells()
         return leave_sparse_nodes_whole(trees, cells, self._least_rows(is_labelled))
 

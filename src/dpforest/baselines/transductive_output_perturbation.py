@@ -15,6 +15,7 @@ of a column, computed exactly, is the sensitivity. `Curator.label_sums` adds dis
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
 from functools import partial
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.curator import Curator
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape
+from dpforest.forests.foresight import Ask, Shape, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES, choice, parameters, real, whole
 from dpforest.forests.release import Trained
 from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, Pool, Query
@@ -118,8 +119,8 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     def _pools(self) -> list[Pool]:
         return [Pool("weights", Fraction(1), "noisy weights, from which the scores of every leaf follow")]
 
-    def _shape(self, schema: Schema) -> Shape:
-        return Shape(schema.n_columns + 1, ladder_depth(schema, self.max_depth))
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        return shapes_of(schema, schema.n_columns + 1, ladder_depth(schema, self.max_depth))
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         moved = 1 if schema.classes.n_classes == 2 else 2
@@ -128,7 +129,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
 
     def _foresee(self, plan: BudgetPlan, schema: Schema) -> None:
         super()._foresee(plan, schema)
-        n_terms, n_leaves = most_terms(schema), 2 ** self._shape(schema).depth
+        n_terms, n_leaves = most_terms(schema), 2**self._limits.depth
         if n_terms * max(n_terms, n_leaves) > MAX_TABLE_ENTRIES:
             raise ValueError(
                 f"{type(self).__name__}: a fit has no room for {n_terms} weights: declare fewer categories. "

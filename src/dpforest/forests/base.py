@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.curator import Curator, Noisy, PrivateTable
 from dpforest.forests.charging import Charging
 from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
-from dpforest.forests.foresight import Ask, Shape, check_payable, check_size, room_for
+from dpforest.forests.foresight import Foreseeing
 from dpforest.forests.parameters import COMMON_RULES, MAX_THREADS, Rule, check_parameters, parameters
 from dpforest.forests.release import (
     PrivateRelease,
@@ -62,7 +62,7 @@ from dpforest.trees import class_probabilities, feature_importances, sum_leaf_va
 
 
 @parameters
-class PrivateForest(Charging, Releasing):
+class PrivateForest(Charging, Foreseeing, Releasing):
     """What all private forests share; see the estimators for parameters.
 
     Attributes
@@ -99,7 +99,6 @@ class PrivateForest(Charging, Releasing):
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
     _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
-    _one_against_rest: ClassVar[bool] = False  # whether nominal cuts take one category from the rest
     _is_transductive: ClassVar[bool] = False  # whether unlabelled rows get labels, as `transduction_`
 
     n_estimators: Any = field(default=10, kw_only=False)
@@ -121,15 +120,6 @@ class PrivateForest(Charging, Releasing):
 
     def _pools(self) -> list[Pool]:
         """Divide the budget: named shares, fixed before the first look."""
-        raise NotImplementedError
-
-    def _shape(self, schema: Schema) -> Shape:
-        """State the largest forest that a fit may come to; by default its splits look at no row."""
-        depth = room_for(schema, self.n_estimators) if self.max_depth is None else self.max_depth
-        return Shape(self.n_estimators, depth)
-
-    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
-        """State the faintest form of every kind of question that a fit may ask."""
         raise NotImplementedError
 
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:
@@ -217,12 +207,6 @@ class PrivateForest(Charging, Releasing):
                 f"{type(self).__name__} looks at all rows at once where their features are public, and these "
                 "rows can only be added up: give a table in memory. Nothing was charged."
             )
-
-    def _foresee(self, plan: BudgetPlan, schema: Schema) -> None:
-        """Refuse what cannot be paid for, or has no room, before any row is read."""
-        shape, name = self._shape(schema), type(self).__name__
-        check_size(name, shape, schema, self._one_against_rest)
-        check_payable(name, plan, self._asks(schema, shape))
 
     def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords) -> Curator:
         """Give the rows to a curator; nothing is asked yet."""

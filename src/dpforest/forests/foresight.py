@@ -3,24 +3,27 @@
 An estimator states the largest forest that it may come to (`Shape`) and the faintest form of every kind of
 question that it may ask (`Ask`): the least part of a pool, in the most copies, with the widest reach. Noise
 and choices only get easier with a larger part, so if these can be paid, all can. Depths that follow from
-noisy counts are limited to what has room.
+noisy counts are limited to what has room and can be paid for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
+
+from sklearn.base import BaseEstimator
 
 from dpforest.curator import COARSE_LEVELS, EXPONENTIAL
 from dpforest.curator.payment import Payments
 from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan
+from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Classes, Schema
 
 _SUBSETS = 512  # most cuts of a nominal feature, unless each category is cut off on its own
 _NUMBER_BYTES = 8
+_ANY = Query(Kind.LEAF_COUNTS)  # prices do not depend on what is asked
 WHOLE = Fraction(1)
 
 
@@ -66,15 +69,28 @@ class Ask(NamedTuple):
     blocks: int = 0
 
     def pay(self, plan: BudgetPlan) -> None:
-        """Pay for it from a plan of which nothing was spent; raise if no mechanism is that faint."""
+        """Pay for it from a plan of which nothing was spent; raise if no mechanism is that faint.
+
+        Pools that are not in the plan are not asked.
+        """
+        if self.pool not in plan or not self.share:
+            return
         payments = Payments(plan, RandomWords.system(), None, noiseless=False)
         if self.mechanism:
-            payments.for_choice(self.pool, self.share, "", self.copies, self.reach, self.mechanism)
+            payments.for_choice(self.pool, self.share, _ANY, self.copies, self.reach, self.mechanism)
         elif self.blocks:
-            payments.for_sums(self.pool, self.share, "", [1] * self.blocks, self.reach)
+            payments.for_sums(self.pool, self.share, _ANY, [1] * self.blocks, self.reach)
         else:
             squared = self.squared or self.reach**2
-            payments.for_noise(self.pool, self.share, "", self.copies, self.reach, squared)
+            payments.for_noise(self.pool, self.share, _ANY, self.copies, self.reach, squared)
+
+    def can_be_paid(self, plan: BudgetPlan) -> bool:
+        """Whether there is a mechanism that is that faint."""
+        try:
+            self.pay(plan)
+        except ValueError:
+            return False
+        return True
 
 
 def codes_of(schema: Schema) -> int:
@@ -98,8 +114,10 @@ def count_labels(schema: Schema, copies: int = 1) -> Ask:
     return Ask("leaves", WHOLE, copies, moved, squared=moved)
 
 
-def check_payable(owner: str, plan: BudgetPlan, asks: Iterable[Ask]) -> None:
-    """Refuse a plan that cannot pay for every question.
+def largest_payable(
+    owner: str, plan: BudgetPlan, shapes: Iterable[Shape], asks: Callable[[Shape], list[Ask]]
+) -> Shape:
+    """Return the first of some forests, largest first, for every question of which a plan can pay.
 
     Parameters
     ----------
@@ -107,20 +125,50 @@ def check_payable(owner: str, plan: BudgetPlan, asks: Iterable[Ask]) -> None:
         Name of the estimator, for the error message.
     plan : BudgetPlan
         What may be spent.
-    asks : iterable of Ask
-        What may be asked; pools that are not in the plan are not used.
+    shapes : iterable of Shape
+        What a fit may come to.
+    asks : callable
+        What may be asked for a forest.
     """
+    refusal = ""
+    for shape in shapes:
+        refusal = _refusal(plan, asks(shape))
+        if not refusal:
+            return shape
+    raise ValueError(
+        f"{owner}: the budget is too small for its smallest part, {refusal} Nothing was charged. Raise "
+        "epsilon, or lower max_rows_per_person, the number of trees or their depth."
+    )
+
+
+def _refusal(plan: BudgetPlan, asks: Iterable[Ask]) -> str:
     for ask in asks:
-        if ask.pool not in plan or not ask.share:
-            continue
         try:
             ask.pay(plan)
         except ValueError as error:
-            raise ValueError(
-                f"{owner}: the budget is too small for its smallest part, {plan.pool(ask.pool).purpose} "
-                f"({error}) Nothing was charged. Raise epsilon, or lower max_rows_per_person, the number of "
-                "trees or their depth."
-            ) from None
+            return f"{plan.pool(ask.pool).purpose} ({error})"
+    return ""
+
+
+def shapes_of(
+    schema: Schema,
+    n_trees: int,
+    max_depth: int | None,
+    slots: int = 0,
+    codes: int = 1,
+    most: int = MAX_DEPTH,
+) -> Iterator[Shape]:
+    """State a forest of a given depth, or else all that have room and at most so many levels, largest first.
+
+    Examples
+    --------
+    >>> from dpforest.schema import Numeric
+    >>> schema = Schema({"x": Numeric(0, 1)}, Classes([0, 1]))
+    >>> [shape.depth for shape in shapes_of(schema, 1, None, most=2)]
+    [2, 1, 0]
+    """
+    depths = [max_depth] if max_depth is not None else range(room_for(schema, n_trees, slots, most), -1, -1)
+    return (Shape(n_trees, depth, slots, codes) for depth in depths)
 
 
 def room_for(schema: Schema, n_trees: int, slots: int = 0, most: int = MAX_DEPTH) -> int:
@@ -172,3 +220,25 @@ def _too_large(shape: Shape, schema: Schema) -> str:
     if shape.n_trees * 2 ** max(shape.depth - 1, 0) * shape.slots * box > MAX_TABLE_ENTRIES * _NUMBER_BYTES:
         return "the boxes of all nodes: lower n_estimators, max_depth or max_features"
     return ""
+
+
+class Foreseeing(BaseEstimator):
+    """An estimator that knows before a fit how far it can go."""
+
+    _one_against_rest: ClassVar[bool] = False  # whether nominal cuts take one category from the rest
+    _limits: Shape  # of the fit that is being made
+
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        """State the forests that a fit may come to, largest first: it will come to none that is larger."""
+        raise NotImplementedError
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        """State the faintest form of every kind of question that a fit to such a forest may ask."""
+        raise NotImplementedError
+
+    def _foresee(self, plan: BudgetPlan, schema: Schema) -> None:
+        """Refuse what has no room or cannot be paid for, before any row is read; limit the rest."""
+        owner = type(self).__name__
+        check_size(owner, next(self._shapes(schema)), schema, self._one_against_rest)
+        shapes = self._shapes(schema)
+        self._limits = largest_payable(owner, plan, shapes, lambda shape: self._asks(schema, shape))

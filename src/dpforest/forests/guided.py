@@ -8,6 +8,7 @@ public quantities and of noisy counts.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
-from dpforest.forests.foresight import Shape, codes_of, room_for
+from dpforest.forests.foresight import Shape, codes_of, shapes_of
 from dpforest.forests.parameters import choice, parameters
 from dpforest.privacy import Kind, Pool, row_multiplier
 from dpforest.schema import Schema
@@ -66,12 +67,9 @@ class GuidedTree(PrivateForest):
             ),
         ]
 
-    def _guided_shape(self, schema: Schema, n_trees: int, most: int) -> Shape:
-        """State the largest forest: every column is compared in every node."""
-        depth = self.max_depth
-        if depth is None:
-            depth = room_for(schema, n_trees, schema.n_columns, most)
-        return Shape(n_trees, depth, schema.n_columns, codes_of(schema))
+    def _guided_shapes(self, schema: Schema, n_trees: int, most: int) -> Iterator[Shape]:
+        """State forests in every node of which all columns are compared."""
+        return shapes_of(schema, n_trees, self.max_depth, schema.n_columns, codes_of(schema), most)
 
     def explain_plan(self) -> str:
         """Say in words how the budget was spent and why the tree is this deep; after `fit`.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -243,8 +244,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             drawn[Combination(*names, 1 if sign % 2 else -1)] = None
         return Schema(schema.features, schema.target, tuple(drawn))
 
-    def _shape(self, schema: Schema) -> Shape:
-        return self._guided_shape(schema, n_trees=1, most=MOST_LEVELS)
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        return self._guided_shapes(schema, n_trees=1, most=MOST_LEVELS)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         splits, centres, leaves = least_shares(shape.depth)
@@ -268,7 +269,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         enough = float(rows.sum()) * self._finite_epsilon
         linear = self._linear_share(enough, len(counts), curator.schema)
         tree, top = Fraction(1), _NOTHING_GROWN
-        if 0 < linear < tree / 2 and self._depth(curator, enough) >= DEEP_ENOUGH_TO_TELL:
+        if 0 < linear < tree / 2 and self._depth(enough) >= DEEP_ENOUGH_TO_TELL:
             tree -= TELLING
             top = self._top(curator, rows, enough)
             if self._does_well(curator, top.tree, rows):
@@ -300,13 +301,13 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             return much if n_classes > 2 else some
         return some if per_sum < 2000 else little
 
-    def _depth(self, curator: Curator, enough: float) -> int:
-        most = self._shape(curator.schema).depth
+    def _depth(self, enough: float) -> int:
+        most = self._limits.depth
         return most if self.max_depth is not None else guided_depth(enough, ROWS_PER_LEAF, 2, most)
 
     def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float) -> _Top:
         """Grow the first levels of a tree to which the rest of the budget may go."""
-        depth = self._depth(curator, enough)
+        depth = self._depth(enough)
         levels = min(depth - LEVELS_LEFT, MOST_LEVELS_TO_TELL)
         spent = SPLITTING * sum(geometric_shares(depth, ROOT_TWO)[:levels])
         shares = rows / rows.sum()
@@ -324,7 +325,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
     ) -> tuple[FlatTrees, Noisy]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
-        depth = max(self._depth(curator, enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
+        depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
         # a tree that is grown no further leaves all that is left to its leaves
         splitting = share * SPLITTING - top.spent if depth > top.tree.depth else Fraction(0)
         shares = rows / rows.sum()

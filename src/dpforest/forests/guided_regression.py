@@ -6,6 +6,7 @@ As in `guided`, everything that could be tuned is a formula of public quantities
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -39,6 +40,7 @@ ROWS_PER_LEAF = 300  # times 1 / epsilon, for each tree
 MOST_CLIPPED = 0.05  # of the rows, at either end
 TAIL = 8.0  # rows times epsilon that a clip bound may miss by
 OUT_OF = 10_000  # rows, of which a clip bound leaves out some
+BOOSTED_LEVELS = 6  # that trees must be able to have if there are to be several
 MOST_LEVELS = 9  # unless max_depth says otherwise
 LEAST_SPAN = 0.02  # of the span before, or it is kept
 
@@ -80,18 +82,21 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
 
     _rules: ClassVar = {**GuidedTree._rules, "n_estimators": whole(1, 10, or_none=True)}
 
-    def _shape(self, schema: Schema) -> Shape:
-        return self._guided_shape(schema, self.n_estimators or ROUNDS, most=MOST_LEVELS)
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        if self.n_estimators is not None:
+            yield from self._guided_shapes(schema, self.n_estimators, MOST_LEVELS)
+            return
+        several = self._guided_shapes(schema, ROUNDS, MOST_LEVELS)
+        yield from (shape for shape in several if shape.depth >= BOOSTED_LEVELS or self.max_depth is not None)
+        yield from self._guided_shapes(schema, 1, MOST_LEVELS)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
-        tree = (1 - MOST_FOR_CLIPPING) / shape.n_trees
-        clipping, tree = tree * RESIDUAL_CLIPPING, tree * (1 - RESIDUAL_CLIPPING)
+        tree = (1 - MOST_FOR_CLIPPING) * (1 - RESIDUAL_CLIPPING) / shape.n_trees
         splits, centres = guided_shares(
             tree * SPLITTING, shape.depth, max(shape.depth - 1, 0), is_class=False
         )
         return [
             count_leaves(schema, pool="count"),
-            choose("model", min(CLIPPING, clipping) / 2, 1, quantile_range(OUT_OF - 1, OUT_OF)),
             choose("model", min(splits, default=WHOLE), 1, Utility.CENTRED_TARGET.range_for(schema)),
             count_leaves(schema, pool="model", share=min(centres, default=WHOLE)),
             count_leaves(schema, pool="model", share=tree * (1 - SPLITTING)),
@@ -103,24 +108,26 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         enough = rows * self._finite_epsilon
         least = _least_to_clip(enough)
         clipping = max(CLIPPING, least) if least <= MOST_FOR_CLIPPING else Fraction(0)
+        if not _can_clip(curator, clipping):
+            clipping = Fraction(0)
         low, high = _clip(curator, clipping, enough, (0.0, float(levels)))
         constant = min(max(mean, low), high)
         span = low - constant, high - constant
         curator.subtract(*span, constant=constant)
         share = 1 - clipping
-        n_trees = self.n_estimators or (ROUNDS if enough * float(share) >= ENOUGH_TO_BOOST else 1)
+        rounds = self._limits.n_trees if enough * float(share) >= ENOUGH_TO_BOOST else 1
+        n_trees = self.n_estimators or rounds
         weight = LEARNING_RATE if n_trees > 1 else 1.0
         depth = self.max_depth
         if depth is None:
             lowest = 1 if enough >= ENOUGH_TO_SPLIT else 0
-            most = self._shape(schema).depth
-            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, most)
+            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, self._limits.depth)
 
         grown, sums, noises, spans = [], [], [], []
         for number in range(n_trees):
             tree_share = share / n_trees
             clipping = tree_share * RESIDUAL_CLIPPING
-            if number and clipping >= least:
+            if number and clipping >= least and _can_clip(curator, clipping):
                 span = _clip(curator, clipping, enough, span, number)
                 curator.subtract(*span)
                 tree_share -= clipping
@@ -181,6 +188,12 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float]:
 def _least_to_clip(enough: float) -> Fraction:
     """Part of the model's budget with which private quantiles miss few rows."""
     return Fraction(math.ceil(20_000 * TAIL / (MOST_CLIPPED * enough)), 10_000)
+
+
+def _can_clip(curator: Curator, share: Fraction) -> bool:
+    """Tell whether private quantiles with a share of the model's budget are not too faint to be drawn."""
+    faintest = choose("model", share / 2, 1, quantile_range(OUT_OF - 1, OUT_OF))
+    return faintest.can_be_paid(curator.ledger.plan)
 
 
 def _clip(

@@ -6,6 +6,7 @@ Balanced leaves are full leaves, and noise hurts full leaves least; so every nod
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -19,7 +20,7 @@ from dpforest.forests.base import (
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, room_for
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
@@ -82,11 +83,10 @@ class _MedianForest(PrivateForest):
     def _utility(self) -> Utility:
         return Utility.GINI if self._task == "classification" else Utility.SQUARED_ERROR
 
-    def _shape(self, schema: Schema) -> Shape:
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
         slots = 1 if self.variant == "uniform" else min(self.max_features, schema.n_columns)
         codes = 1 if self.variant == "uniform" else codes_of(schema)
-        depth = room_for(schema, self.n_estimators, slots) if self.max_depth is None else self.max_depth
-        return Shape(self.n_estimators, depth, slots, codes)
+        return shapes_of(schema, self.n_estimators, self.max_depth, slots, codes)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         copies, level = 1 if self.partition else shape.n_trees, Fraction(1, max(shape.depth, 1))
@@ -107,7 +107,7 @@ class _MedianForest(PrivateForest):
         if depth is None:
             groups = n_trees if self.partition else 1
             wanted = depth_by_occupancy(curator.row_count("count"), groups, self.expected_leaf_rows)
-            depth = min(wanted, self._shape(curator.schema).depth)
+            depth = min(wanted, self._limits.depth)
         if self.partition:
             curator.scatter_rows(n_trees)
         if self.variant == "uniform":

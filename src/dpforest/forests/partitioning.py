@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -15,9 +16,9 @@ from dpforest.forests.base import (
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, choose, count_leaves, room_for
+from dpforest.forests.foresight import Ask, Shape, choose, count_leaves, shapes_of
 from dpforest.forests.median import depth_by_occupancy
-from dpforest.forests.parameters import parameters, real
+from dpforest.forests.parameters import MAX_DEPTH, parameters, real
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble
@@ -39,10 +40,9 @@ _OWN_PARAMETERS = """n_estimators : int, default=10
     """
 
 
-def median_shape(schema: Schema, n_trees: int, max_depth: int | None) -> Shape:
-    """State the largest forest of median trees: by default as deep as there are features."""
-    limit = min(room_for(schema, n_trees, slots=1), schema.n_features)
-    return Shape(n_trees, limit if max_depth is None else max_depth, slots=1)
+def median_shapes(schema: Schema, n_trees: int, max_depth: int | None) -> Iterator[Shape]:
+    """State forests of median trees: by default at most as deep as there are features."""
+    return shapes_of(schema, n_trees, max_depth, slots=1, most=min(schema.n_features, MAX_DEPTH))
 
 
 def first_median(shape: Shape) -> Ask:
@@ -71,8 +71,8 @@ class _Partitioning(PrivateForest):
             Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
         ]
 
-    def _shape(self, schema: Schema) -> Shape:
-        return median_shape(schema, self.n_estimators, self.max_depth)
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        return median_shapes(schema, self.n_estimators, self.max_depth)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         return [Ask("count"), first_median(shape), count_leaves(schema)]
@@ -81,7 +81,7 @@ class _Partitioning(PrivateForest):
         depth = self.max_depth
         if depth is None:
             limit = depth_by_occupancy(curator.row_count("count"), self.n_estimators, LEAF_ROWS)
-            depth = min(limit, self._shape(curator.schema).depth)
+            depth = min(limit, self._limits.depth)
         curator.scatter_rows(self.n_estimators)
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", self.n_estimators, depth, shares)

@@ -6,6 +6,7 @@ the most common label of every leaf.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator, Noisy
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, choose, room_for
+from dpforest.forests.foresight import Ask, Shape, choose, room_for, shapes_of
 from dpforest.forests.parameters import choice, parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
@@ -99,8 +100,9 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     def _mechanism(self) -> str:
         return PERMUTE_AND_FLIP if self.label_mechanism == "permute_and_flip" else EXPONENTIAL
 
-    def _shape(self, schema: Schema) -> Shape:
-        return Shape(self.n_estimators, binary_depth(schema, self._paper_depth(schema), self.n_estimators))
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        depth = binary_depth(schema, self._paper_depth(schema), self.n_estimators)
+        return shapes_of(schema, self.n_estimators, depth)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         copies = 1 if self.disjoint else shape.n_trees
@@ -109,8 +111,8 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     def _grow(self, curator: Curator) -> FlatTrees:
         if self.disjoint:
             curator.scatter_rows(self.n_estimators)
-        shape = self._shape(curator.schema)
-        return grow_multiway(curator, shape.n_trees, shape.depth, self._paper_depth(curator.schema))
+        paper_depth = self._paper_depth(curator.schema)
+        return grow_multiway(curator, self.n_estimators, self._limits.depth, paper_depth)
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         return Noisy(curator.leaf_labels("leaves", trees, mechanism=self._mechanism()), 0.0)

@@ -6,6 +6,7 @@ Their regression form is what Consul and Williamson (2021) call DP-ERT.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -21,7 +22,7 @@ from dpforest.forests.base import (
     PrivateForestRegressorBase,
 )
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, count_leaves, room_for
+from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
@@ -86,9 +87,9 @@ class _RandomTrees(PrivateForest):
             Pool("leaves", 1 - counting, "noisy statistics of every leaf, an equal part for each tree"),
         ]
 
-    def _shape(self, schema: Schema) -> Shape:
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
         n_trees = log_trees(MAX_ROWS) if self.n_estimators == "log" else self.n_estimators
-        return Shape(n_trees, room_for(schema, n_trees) if self.max_depth is None else self.max_depth)
+        return shapes_of(schema, n_trees, self.max_depth)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         return [Ask("count"), count_leaves(schema, copies=shape.n_trees)]
@@ -99,7 +100,7 @@ class _RandomTrees(PrivateForest):
         depth = self.max_depth
         if depth is None:
             wanted = height_by_noise(n_rows, n_trees, min(float(self.epsilon), 1e6))
-            depth = min(wanted, self._shape(curator.schema).depth)
+            depth = min(wanted, self._limits.depth)
         return grow_random(curator, n_trees, depth, in_box=False)
 
     def _publish(

@@ -6,6 +6,7 @@ leaves. Unlabelled rows have -1, None or nothing as label, as in scikit-learn's 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_labels, count_leaves
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import choice, parameters, whole
-from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS, first_median, median_shape
+from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS, first_median, median_shapes
 from dpforest.forests.release import Trained
 from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.published import Domain, PublishedForest, partitioning_ensemble, transductive_ensemble
@@ -50,8 +51,8 @@ class _LabelPrivate(PrivateForestClassifierBase):
     _unlabelled_code: ClassVar[int] = -1
     _one_against_rest: ClassVar[bool] = True
 
-    def _shape(self, schema: Schema) -> Shape:
-        return median_shape(schema, self.n_estimators, self.max_depth)
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        return median_shapes(schema, self.n_estimators, self.max_depth)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         return [count_labels(schema)]
@@ -62,7 +63,7 @@ class _LabelPrivate(PrivateForestClassifierBase):
             return int(self.max_depth)
         _, is_labelled = curator.public_cells()
         limit = depth_by_occupancy(int(is_labelled.sum()), n_trees, PUBLIC_LEAF_ROWS)
-        return min(limit, self._shape(curator.schema).depth)
+        return min(limit, self._limits.depth)
 
 
 @parameters
@@ -160,7 +161,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
         depth = self.max_depth
         if depth is None:
             n_rows = curator.row_count("count", Fraction(1, self._counted()))
-            depth = min(depth_by_occupancy(n_rows, n_trees, LEAF_ROWS), self._shape(curator.schema).depth)
+            depth = min(depth_by_occupancy(n_rows, n_trees, LEAF_ROWS), self._limits.depth)
         curator.scatter_rows(n_trees)
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", n_trees, depth, shares, unlabelled_only=True)
@@ -233,8 +234,8 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     def _relation(self) -> NeighboringRelation:
         return NeighboringRelation.LABEL_CHANGE
 
-    def _shape(self, schema: Schema) -> Shape:
-        return median_shape(schema, self.n_estimators + self.n_second, self.max_depth)
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        return median_shapes(schema, self.n_estimators + self.n_second, self.max_depth)
 
     def _pools(self) -> list[Pool]:
         return [Pool("leaves", Fraction(1), "noisy class counts of every leaf of the first ensemble")]
