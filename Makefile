@@ -34,7 +34,7 @@ lint: .venv/.installed  ## style, imports, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-audit: .venv/.installed  ## measure what every estimator leaks; under 20 minutes on 2 cores (make audit QUICK=1: 4)
+audit: .venv/.installed  ## replay every estimator and measure what it leaks; under 20 minutes on 2 cores (make audit QUICK=1: 5)
 	$(BIN)/dpforest audit replay $(if $(QUICK),--quick)
 	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
 
