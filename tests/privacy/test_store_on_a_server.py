@@ -9,6 +9,7 @@ import pytest
 from dpforest.privacy import BudgetAccountant, BudgetStoreError, Cost, Dataset, database
 from dpforest.privacy.budget_filter import BudgetFilter
 from dpforest.privacy.postgres import PostgresDatabase
+from dpforest.privacy.postgres_function import LOCKS
 from dpforest.privacy.store import BudgetStore
 
 
@@ -105,12 +106,19 @@ def test_a_role_that_could_replace_the_guards_is_not_let_in(granted, postgres_ad
         PostgresDatabase.at(postgres_address).grant(role)
 
 
-@pytest.mark.parametrize("ask", ["spend", "remaining"])
-def test_waiting_for_a_lock_ends_with_a_message(postgres_address, monkeypatch, ask):
+@pytest.mark.parametrize(
+    ("ask", "lock"),
+    [
+        ("spend", "LOCK TABLE dpforest_charges IN ACCESS EXCLUSIVE MODE"),
+        ("remaining", "LOCK TABLE dpforest_charges IN ACCESS EXCLUSIVE MODE"),
+        ("spend", f"SELECT pg_advisory_xact_lock({LOCKS}, hashtext('patients'))"),
+    ],
+)
+def test_waiting_for_a_lock_ends_with_a_message(postgres_address, monkeypatch, ask, lock):
     accountant = BudgetAccountant.create(postgres_address, dataset="patients", epsilon=1.0)
     monkeypatch.setattr(database, "BUSY_SECONDS", 1)
     with psycopg.connect(postgres_address) as other:
-        other.execute("LOCK TABLE dpforest_charges IN ACCESS EXCLUSIVE MODE")
+        other.execute(lock)
         with pytest.raises(BudgetStoreError, match="locked for 1 seconds, so nothing is granted"):
             accountant.spend(Cost.pure(0.5)) if ask == "spend" else accountant.remaining()
         other.rollback()

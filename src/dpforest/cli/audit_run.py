@@ -14,7 +14,7 @@ from dpforest.cli.answers import AnsweringCommand, answer, answers_in_json
 from dpforest.cli.schema import check_new
 
 if TYPE_CHECKING:
-    from dpforest.audit import AuditResult
+    from dpforest.audit import AuditReport, AuditResult
 
 RUNS, QUICK_RUNS = 4000, 500
 
@@ -82,6 +82,11 @@ def run(
         from dpforest.modelfile.files import write_file
 
         write_file(out, json.dumps(report.to_dicts(), indent=2).encode() + b"\n")
+    _tell(report)
+
+
+def _tell(report: AuditReport) -> None:
+    """Answer, and end with the exit code that fits."""
     stopped = ", interrupted" if report.interrupted else ""
     answer(
         {

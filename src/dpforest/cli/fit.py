@@ -195,7 +195,7 @@ def _tell(
 def _is_done(accountant: BudgetAccountant | None, name: str, model: PrivateForest, out: Path) -> bool:
     """Whether the fit of this name was made before, which never means to make it again for nothing."""
     from dpforest.modelfile import ModelFileError, read_record
-    from dpforest.privacy import BudgetPlan, PrivacyError
+    from dpforest.privacy import PrivacyError
 
     if accountant is None:
         raise click.UsageError("--charge-name needs a --budget.")
@@ -208,7 +208,7 @@ def _is_done(accountant: BudgetAccountant | None, name: str, model: PrivateFores
         "number": earlier.number,
         "hash": earlier.hash,
     }
-    if earlier.plan is None or BudgetPlan.from_dict(earlier.plan) != model.privacy_plan():
+    if not earlier.pays_for(model.privacy_plan()):
         raise PrivacyError(f"the charge {name!r} was made for another plan: give this fit a name of its own.")
     receipt = None
     with suppress(ModelFileError):

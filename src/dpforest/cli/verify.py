@@ -75,7 +75,7 @@ def _promise(model: PrivateForest) -> tuple[bool, str]:
 
 def _charged(model: PrivateForest, budget: str | None) -> tuple[bool | None, str]:
     """Look the receipt up, and whether the charge pays for what the model says it spent."""
-    from dpforest.privacy import BudgetAccountant, BudgetPlan, list_budgets
+    from dpforest.privacy import BudgetAccountant, list_budgets
 
     receipt = model.receipt_
     if receipt is None:
@@ -90,7 +90,7 @@ def _charged(model: PrivateForest, budget: str | None) -> tuple[bool | None, str
     found = BudgetAccountant.open(budget, dataset=receipt.dataset).find_charge(receipt)
     if found is None:
         return False, f"{where} is not in {budget}: the record was rolled back, or the receipt is forged"
-    if found.plan is None or BudgetPlan.from_dict(found.plan) != model.ledger_.plan:
+    if not found.pays_for(model.ledger_.plan):
         return False, f"{where} was made for another plan than the one in the file"
     by = f" by {found.analyst or found.who}" + (f" for {found.purpose}" if found.purpose else "")
     return True, f"{where} in {budget}, {found.when[:19]} UTC{by}; state {found.state}"

@@ -35,12 +35,14 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666, 
             if not os.path.lexists(target) or not replace:
                 with suppress(FileExistsError) if replace else nullcontext():
                     _name(handle, target)
+                    _force_names(target.parent)
                     return
             _name(handle, aside)
         if replace:
             aside.replace(target)
         else:
             os.link(aside, target)
+        _force_names(target.parent)
     finally:
         if handle is not None:
             os.close(handle)
@@ -51,6 +53,16 @@ def write_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666, 
 def _name(handle: int, path: Path) -> None:
     # A directory, though not needed, makes Python use the call that follows the link in /proc.
     os.link(f"/proc/self/fd/{handle}", path, src_dir_fd=handle, follow_symlinks=True)
+
+
+def _force_names(folder: Path) -> None:
+    """Force the names of files to disk, where that can be done: a power failure must not take them back."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _nameless(folder: Path, mode: int) -> int | None:

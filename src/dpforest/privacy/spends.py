@@ -131,6 +131,19 @@ class Spend:
         looks = tuple(_document(entry.looks) or ())
         return replace(self, state=entry.state, settled=entry.at, looks=looks)
 
+    def pays_for(self, plan: BudgetPlan) -> bool:
+        """Whether it was made for this very plan.
+
+        Parameters
+        ----------
+        plan : BudgetPlan
+            Of a model, or of a fit to be made.
+        """
+        try:
+            return self.plan is not None and BudgetPlan.from_dict(self.plan) == plan
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError):
+            return False  # another program wrote it, and it is no plan
+
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary; costs are exact fractions as text."""
         epsilon = None if self.cost.epsilon is None else str(self.cost.epsilon)
