@@ -282,9 +282,9 @@ def main() -> None:
             addresses["PostgreSQL"] = server.url
         console = Console(width=140)
         fit(None, "warm")  # children start with compiled kernels
+        measure_trials(directory, options.scale, server, console)
         measure_throughput(addresses, console)
         measure_long_records(directory, console, max(10_000, round(1_000_000 * options.scale)))
-        measure_trials(directory, options.scale, server, console)
 
 
 if __name__ == "__main__":

@@ -242,6 +242,9 @@ def test_a_header_without_end_is_no_traceback(cli, visits):
     for line in ("schema init visits.csv", "schema check schema.json --data visits.csv", FIT):
         done = cli(line, code=0 if "init" in line else 4)
         assert "Traceback" not in done.output
+    cli("schema init --dictionary visits.csv", code=4)
+    (visits / "visits.csv").write_bytes(b"column,type\n\xff,numeric\n")
+    cli("schema init --dictionary visits.csv", code=4)
 
 
 def test_files_as_they_are(cli, visits):

@@ -120,12 +120,13 @@ def _train(model: PrivateForest, X: Any, y: Any, charging: Any) -> list[str]:
         except ChargeRepeatedError as error:  # by another process, since we looked
             raise ChargedError(str(error), None) from error
         except (Exception, KeyboardInterrupt) as error:
-            if notes is None or not notes.receipts:
+            # Nobody knows what an interrupt interrupted: perhaps the charge, just after it was written.
+            if notes is None or not (notes.receipts or isinstance(error, KeyboardInterrupt)):
                 raise
-            what = str(error) or type(error).__name__
-            raise ChargedError(
-                f"the fit was charged, and there is no model: {what}", notes.receipts[0].to_dict()
-            ) from error
+            charge = notes.receipts[0].to_dict() if notes.receipts else None
+            was = "was" if notes.receipts else "may have been"
+            what = str(error) or "interrupted"
+            raise ChargedError(f"the fit {was} charged, and there is no model: {what}", charge) from error
     away = [str(one.message) for one in caught if issubclass(one.category, BudgetStoreWarning)]
     for one in caught:
         if not issubclass(one.category, BudgetStoreWarning):

@@ -264,8 +264,11 @@ def _mark_target(document: dict[str, Any], target: str | None) -> None:
 def _from_dictionary(path: Path) -> dict[str, Any]:
     from dpforest.schema import SchemaError
 
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise SchemaError(f"{path} cannot be read as a dictionary in UTF-8 ({error}).") from None
     if not rows or not {"column", "type"} <= set(rows[0]):
         raise SchemaError(f"{path} must have the columns {', '.join(DICTIONARY_COLUMNS)}.")
     return {row["column"]: _entry(row) for row in rows}

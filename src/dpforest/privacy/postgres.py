@@ -184,9 +184,11 @@ class PostgresDatabase:
                 connection.execute(begin)
                 execute("SELECT set_config('lock_timeout', ?, true)", (f"{database.BUSY_SECONDS}s",))
                 yield execute
+                if "READ ONLY" in begin:
+                    return
                 try:
                     connection.execute("COMMIT")
-                except psycopg.OperationalError as problem:
+                except psycopg.Error as problem:
                     raise BudgetUncertainError(
                         f"the budget's server went away while it was writing ({_first_line(problem)})."
                     ) from problem
