@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -24,6 +25,7 @@ from dpforest.privacy import (
     BudgetStoreError,
     BudgetStoreWarning,
     BudgetTamperedError,
+    BudgetUncertainError,
     ChargeRepeatedError,
     Checkpoint,
     Cost,
@@ -33,6 +35,7 @@ from dpforest.privacy import (
     schema_hash,
     verify_budgets,
 )
+from dpforest.privacy.sqlite import SqliteDatabase
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 
 ADD, REPLACE, LABEL = NeighboringRelation
@@ -295,6 +298,30 @@ def test_a_settlement_that_cannot_be_written_warns_and_the_charge_stays(tmp_path
         charge.settle()
     (tmp_path / "away.db").rename(tmp_path / "budget.db")
     assert states(accountant) == ["reserved"]
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_commit_whose_answer_was_lost_is_looked_up(tmp_path, monkeypatch, on_disk):
+    """Neither is a charge that is on disk called a refusal, nor is one that is not there granted."""
+    accountant, writing, times = create(tmp_path / "budget.db"), SqliteDatabase.writing, []
+
+    @contextmanager
+    def loses_the_answer(self, dataset):
+        times.append(1)
+        with writing(self, dataset) as execute:
+            yield execute
+            if len(times) == 1 and not on_disk:
+                raise BudgetUncertainError("went away")
+        if len(times) == 1:
+            raise BudgetUncertainError("went away")
+
+    monkeypatch.setattr(SqliteDatabase, "writing", loses_the_answer)
+    if on_disk:
+        assert accountant.verify(accountant.spend(Cost.pure(1))).count == 1
+    else:
+        with pytest.raises(BudgetStoreError, match="nothing was charged"):
+            accountant.spend(Cost.pure(1))
+    assert len(accountant) == on_disk
 
 
 def test_files_that_are_no_budgets_are_refused_and_left_alone(tmp_path):
