@@ -14,6 +14,7 @@ import shutil
 import signal
 import sqlite3
 import statistics
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -35,6 +36,7 @@ from dpforest.privacy import (
     BudgetTamperedError,
     Checkpoint,
     Cost,
+    Spend,
     store,
     verify_budgets,
 )
@@ -173,15 +175,16 @@ def absences(
             for name, child in children.items():
                 code = ended(child)
                 found[f"exit code {code}"] += 1
-                found["wrong exit codes"] += not _code_is_true(
-                    code, accountant, name, folder / f"{name}.json"
-                )
+                charge, model = accountant.find(name), folder / f"{name}.json"
+                if not _code_is_true(code, charge, model):
+                    found["wrong exit codes"] += 1
+                    found["lost"] += code in (0, 6) and charge is None
+                    print(f"{name}: {code}, {charge}, {model.exists()}", file=sys.stderr)
     accountant.verify()
     return found
 
 
-def _code_is_true(code: int, accountant: BudgetAccountant, name: str, model: Path) -> bool:
-    charge = accountant.find(name)
+def _code_is_true(code: int, charge: Spend | None, model: Path) -> bool:
     if code in (0, 6):  # charged and written
         return charge is not None and read_record(model).receipt.head == charge.hash
     if code == 5:  # perhaps charged, no model

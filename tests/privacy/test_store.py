@@ -300,28 +300,33 @@ def test_a_settlement_that_cannot_be_written_warns_and_the_charge_stays(tmp_path
     assert states(accountant) == ["reserved"]
 
 
-@pytest.mark.parametrize("on_disk", [True, False])
-def test_a_commit_whose_answer_was_lost_is_looked_up(tmp_path, monkeypatch, on_disk):
-    """Neither is a charge that is on disk called a refusal, nor is one that is not there granted."""
+@pytest.mark.parametrize("then", ["on disk", "not on disk", "away", "away again"])
+def test_a_commit_whose_answer_was_lost_is_looked_up(tmp_path, monkeypatch, then):
+    """A charge that may be on disk is not called a refusal, and one that is not there is not granted."""
     accountant, writing, times = create(tmp_path / "budget.db"), SqliteDatabase.writing, []
 
     @contextmanager
     def loses_the_answer(self, dataset):
         times.append(1)
+        if len(times) == 2 and then.startswith("away"):
+            raise (BudgetUncertainError if then == "away again" else BudgetStoreError)("connection refused")
         with writing(self, dataset) as execute:
             yield execute
-            if len(times) == 1 and not on_disk:
+            if len(times) == 1 and then == "not on disk":
                 raise BudgetUncertainError("went away")
         if len(times) == 1:
             raise BudgetUncertainError("went away")
 
     monkeypatch.setattr(SqliteDatabase, "writing", loses_the_answer)
-    if on_disk:
+    if then == "on disk":
         assert accountant.verify(accountant.spend(Cost.pure(1))).count == 1
-    else:
+    elif then == "not on disk":
         with pytest.raises(BudgetStoreError, match="nothing was charged"):
             accountant.spend(Cost.pure(1))
-    assert len(accountant) == on_disk
+    else:
+        with pytest.raises(BudgetUncertainError, match="went away"):
+            accountant.spend(Cost.pure(1))
+    assert len(accountant) == (then != "not on disk")
 
 
 def test_files_that_are_no_budgets_are_refused_and_left_alone(tmp_path):

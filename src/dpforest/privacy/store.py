@@ -331,11 +331,8 @@ class BudgetStore:
             with self._database.writing(self._dataset.name) as execute:
                 entry = make(execute, self._standing(execute, seen))
                 self._database.append(execute, (*entry.values(), entry.hash))
-        except BudgetUncertainError:
-            # Ask again, behind whatever is still being written; this may fail with the same error.
-            with self._database.writing(self._dataset.name) as execute:
-                rows = [] if entry is None else execute(_ENTRY, (self._dataset.name, entry.number))
-            if entry is None or not rows or rows[0][-1] != entry.hash:
+        except BudgetUncertainError as problem:
+            if entry is None or not self._holds(entry, problem):
                 raise BudgetStoreError(
                     "the budget record could not be written, so nothing is granted and nothing was charged: "
                     "check that the disk is not full and that the server stays up."
@@ -343,6 +340,16 @@ class BudgetStore:
         place = Checkpoint(entry.number, entry.hash)
         self.remember(place)
         return place
+
+    def _holds(self, entry: Entry, problem: BudgetUncertainError) -> bool:
+        """Whether an entry is on disk whose commit got no answer; if that cannot be found out, say so."""
+        try:
+            # Behind whatever is still being written.
+            with self._database.writing(self._dataset.name) as execute:
+                rows = execute(_ENTRY, (self._dataset.name, entry.number))
+        except BudgetStoreError:
+            raise problem from None
+        return bool(rows) and rows[0][-1] == entry.hash
 
     def _refuse_repetition(self, execute: Execute, request: Request) -> None:
         if request.name is None:
