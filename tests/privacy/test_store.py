@@ -91,7 +91,7 @@ def test_every_estimator_leaves_its_plan_and_its_looks(address):
     [spend] = accountant.history()
     assert (spend.state, spend.label) == ("spent", "DiPriMeForestClassifier")
     assert BudgetPlan.from_dict(spend.plan) == model.privacy_plan()
-    assert list(spend.looks) == json.loads(json.dumps(model.ledger_.to_dict()["looks"]))
+    assert list(spend.looks) == json.loads(json.dumps(model.ledger_.to_dict()["queries"]))
     started, ended = datetime.fromisoformat(spend.when), datetime.fromisoformat(spend.settled)
     assert started.tzinfo == UTC
     assert timedelta(0) < ended - started < timedelta(minutes=5)
