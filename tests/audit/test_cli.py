@@ -26,6 +26,20 @@ class Raw:
     def predict(self, X):
         return np.zeros(len(X))
 raw = Raw()
+
+class Plain:
+    def fit(self, X, y):
+        self.n_rows_ = len(X)
+    def predict(self, X):
+        return np.zeros(len(X))
+
+def fails(X, y):
+    raise ZeroDivisionError("in my own code")
+
+def exits(X, y):
+    raise SystemExit(3)
+
+number = 3
 """
 
 
@@ -54,6 +68,54 @@ def test_a_violation_is_explained_and_is_exit_code_1(own_model):
     assert "attribute n_rows_" in result.output
 
 
+def test_a_claim_and_a_schema_make_up_for_what_a_subject_does_not_say(own_model, tmp_path):
+    """In worker processes too, which must find the module of the working directory."""
+    age = {"age": {"type": "numeric", "min": 0, "max": 8}, "outcome": {"type": "class", "categories": [0, 1]}}
+    (tmp_path / "schema.json").write_text(json.dumps(age))
+    options = ("--runs", 400, "--jobs", 2, "--claim", 1, "--schema", "schema.json")
+    result = run("run", "own_model:Plain", *options)
+    assert result.exit_code == 1, result.output
+    assert "attribute n_rows_" in result.output
+    assert "give claim=epsilon" in run("run", "own_model:Plain").output.lower()
+    assert "--schema" in run("run", "own_model:Plain", "--claim", 1).output
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("no_such_module:kept", "no module 'no_such_module' in the working directory"),
+        (
+            "own_model:no_such_name",
+            "has no 'no_such_name'; it has Plain, RandomDecisionTreesClassifier, Raw,",
+        ),
+        ("own_model:raw.no_such_name", "has no 'raw.no_such_name'"),
+        ("own_model:", "has no ''"),
+        (":kept", "ValueError: Empty module name"),
+        ("broken_model:kept", "importing 'broken_model' failed with ZeroDivisionError: division by zero"),
+        ("needy_model:kept", "importing 'needy_model' needs 'no_such_package', which is missing"),
+        ("own_model:number", "int cannot be audited: give an object with fit(X, y)"),
+        ("own_model:fails", "fit fails (ZeroDivisionError): 'in my own code'. Give tables that it takes"),
+        ("own_model:exits", "fit fails (SystemExit): '3'"),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_said(own_model, tmp_path, address, message):
+    (tmp_path / "broken_model.py").write_text("1 / 0")
+    (tmp_path / "needy_model.py").write_text("import no_such_package")
+    (tmp_path / "schema.json").write_text('{"outcome": {"type": "class", "categories": [0, 1]}, "age": '
+                                          '{"type": "numeric", "min": 0, "max": 8}}')  # fmt: skip
+    result = run("run", address, "--jobs", 1, "--claim", 1, "--schema", "schema.json")
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+
+
+def test_a_subject_that_cannot_be_audited_keeps_no_other_from_it(own_model):
+    result = run("run", "own_model:number", "own_model:raw", "--runs", 400, "--jobs", 1)
+    assert result.exit_code == 1, result.output
+    assert "violations found: 1 of 1, 1 could not be audited" in result.output
+
+
 def test_subjects_are_listed_and_chosen_by_a_part_of_their_name():
     result = run("run", "majority", "permute and flip", "--list")
     assert result.exit_code == 0
@@ -61,7 +123,10 @@ def test_subjects_are_listed_and_chosen_by_a_part_of_their_name():
     assert "DiPriMeForestRegressor, permute and flip" in result.output
     assert "PartitioningEnsemble" not in result.output
     assert run("run", "no such forest").exit_code == 2
-    assert "too few" in run("run", "majority", "--runs", 100).output
+    assert (
+        "100 runs are too few for 13 pairs of tables; 218 suffice"
+        in run("run", "majority", "--runs", 100).output
+    )
 
 
 @pytest.mark.parametrize(("results", "code"), [([BROKEN, KEPT], 0), ([BROKEN, BROKEN], 1)])

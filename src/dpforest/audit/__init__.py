@@ -3,12 +3,17 @@
 `replay` freezes the answers of a fit and compares everything else on neighbouring tables (`ReplayResult`).
 Four auditors give an `AuditResult` (`result`): `exact` computes probabilities on all small neighbouring
 tables, `statistical` runs any estimator as a black box on `pairs` of tables, `one_run` needs a single fit,
-`ledger` compares charges with mechanisms. `running` does the runs, `observe` reads what a model releases,
-`events` finds the outcomes that give a table away. `subjects` lists our own estimators, `gallery` (with
-`cases`) the papers' broken promises.
+`ledger` compares charges with mechanisms. `subjects` lists our own estimators, `gallery` (with `cases`) the
+papers' broken promises.
+
+How `statistical` works: `fitting` runs a subject once and `running` often, `observe` reads what was released
+as `readings`, which become `columns`; `scouting` finds the pair of tables to look at, `events` (with
+`scores`) the outcomes that give a table away, `wagers` bets on them, `evidence` says what the winnings prove,
+`trial` puts all that together.
 """
 
 from dpforest.audit.exact import audit_exact
+from dpforest.audit.fitting import CannotAuditError
 from dpforest.audit.gallery import gallery
 from dpforest.audit.ledger import audit_ledger
 from dpforest.audit.one_run import audit_one_run
@@ -21,6 +26,7 @@ from dpforest.audit.subjects import every_estimator
 __all__ = [
     "AuditReport",
     "AuditResult",
+    "CannotAuditError",
     "NeighbourPair",
     "ReplayResult",
     "audit",

@@ -1,9 +1,8 @@
-"""Outcomes that give two tables away: find them on some runs, measure them on others.
+"""Outcomes that give two tables away, and rules that guess the table by them.
 
-`statistical` calls `find_outcome` with the runs of the search phase and `loss_lower_bound` with the counts of
-the test phase. An outcome is a threshold on one observed number, or on a score learned from all of them: the
-optimal test between two distributions thresholds their likelihood ratio, and a learned score comes near it
-(Bichsel et al. 2021, DP-Sniper).
+`wagers` calls `find_rule` with the runs so far and uses the rule on the runs to come. An outcome is a cut of
+one column or of a learned score (`scores`), or a set of values that came more than once: a value without
+noise, or with noise of few bits, is an atom that its neighbour does not have.
 """
 
 from __future__ import annotations
@@ -11,255 +10,291 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta, norm
+
+from dpforest.audit.columns import Column
+from dpforest.audit.evidence import Guesses
+from dpforest.audit.scores import Chosen, SumScore, TreeScore
 
 Numbers = NDArray[np.float64]
+Relation = Literal[">=", "<=", "=", "in"]
 
-FEW_VALUES = 40  # numbers with at most this many values are cut at each of them, and compared for equality
+FEW_VALUES = 40  # columns with at most this many values are cut at each of them
+MOST_REPEATED = 10  # of other columns, values that are compared for equality
 LEVELS = np.concatenate([[0.002, 0.005, 0.01, 0.02], np.linspace(0.04, 0.96, 24), [0.98, 0.99, 0.995, 0.998]])
-SCORE_BINS = 8
-
-
-class Score(Protocol):
-    """A number learned from all observed ones, large where the first table is likelier."""
-
-    def __call__(self, observations: Numbers) -> Numbers:
-        """Score each run."""
-
-    def weights(self) -> Numbers:
-        """How much each observed number counts."""
-
-
-@dataclass(frozen=True)
-class SumScore:
-    """A sum over observed numbers of a step function of each: for many that each tell a little.
-
-    Parameters
-    ----------
-    edges : tuple of ndarray
-        Where the steps of each number are.
-    heights : tuple of ndarray
-        What each step adds.
-    """
-
-    edges: tuple[Numbers, ...]
-    heights: tuple[Numbers, ...]
-
-    @classmethod
-    def learn(cls, first: Numbers, second: Numbers) -> SumScore:
-        """Fit the log-odds of the first table against the second, one step per bin of every number."""
-        from sklearn.linear_model import LogisticRegression
-
-        both, labels = _labelled(first, second)
-        edges = tuple(_bin_edges(column) for column in both.T)
-        heights = []
-        for edge, a, b in zip(edges, first.T, second.T, strict=True):
-            counts = [np.bincount(np.searchsorted(edge, x, "right"), minlength=len(edge) + 1) for x in (a, b)]
-            # one pseudo-observation per bin, so that rare bins say little
-            heights.append(np.log((counts[0] + 1) / (counts[1] + 1)))
-        # numbers repeat each other (a count, its sum, its prediction); weights keep them from adding up twice
-        parts = cls(edges, tuple(heights)).parts(both)
-        fit = LogisticRegression(C=0.1, max_iter=200).fit(parts, labels)
-        return cls(edges, tuple(w * h for w, h in zip(fit.coef_[0], heights, strict=True)))
-
-    def parts(self, observations: Numbers) -> Numbers:
-        """Return what each number adds, shape (n_runs, n_numbers)."""
-        columns = zip(self.edges, self.heights, observations.T, strict=True)
-        return np.stack([height[np.searchsorted(edge, x, "right")] for edge, height, x in columns], axis=1)
-
-    def __call__(self, observations: Numbers) -> Numbers:
-        """Score each run."""
-        return np.asarray(self.parts(observations).sum(axis=1))
-
-    def weights(self) -> Numbers:
-        """Return how far each number can move the score."""
-        return np.array([np.ptp(height) for height in self.heights])
-
-
-@dataclass(frozen=True)
-class TreeScore:
-    """A small decision tree: for a few numbers that tell much only together.
-
-    Parameters
-    ----------
-    tree : DecisionTreeClassifier
-        Fitted, the first table being class 1.
-    """
-
-    tree: Any
-
-    @classmethod
-    def learn(cls, first: Numbers, second: Numbers) -> TreeScore:
-        """Grow the tree, with leaves of some runs each."""
-        from sklearn.tree import DecisionTreeClassifier
-
-        tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=20, random_state=0)
-        return cls(tree.fit(*_labelled(first, second)))
-
-    def __call__(self, observations: Numbers) -> Numbers:
-        """Return the share of the first table in the leaf of each run."""
-        return np.asarray(self.tree.predict_proba(observations)[:, 1])
-
-    def weights(self) -> Numbers:
-        """Return how much each number adds to the purity of the leaves."""
-        return np.asarray(self.tree.feature_importances_)
+SCORED_COLUMNS = 30  # scores are learned from the columns that separate the tables best
+LEARNING_RUNS = 12  # of each table; with fewer, scores would learn chance
+CHANCE_BY_ATOMS = 3.0  # how much more often a value came with one table to be in its set
+FINALISTS = 4
+NOT = "not: "
+DOUBT = 1.0  # standard deviations by which a chosen outcome may look better than it is
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A set of outputs: those whose number, or score, is at least, at most or equal to a value.
+    """A set of outputs: those whose column, or score, is at least, at most, equal to or among some values.
 
     Parameters
     ----------
-    of : int or Score
-        Position of the observed number, or a learned score.
-    relation : {">=", "<=", "="}
+    of : int or Chosen
+        Position of the column, or a learned score.
+    relation : {">=", "<=", "=", "in"}
         How it is compared.
-    value : float
-        With what.
-    first_likelier : bool
-        Whether it is more probable with the first of the two tables.
+    values : tuple of float
+        With what; one value unless the relation is "in".
     name : str
-        The number in words.
+        The column in words.
+    flag : bool, default=False
+        Whether the column says whether the name is true.
     """
 
-    of: int | Score
-    relation: Literal[">=", "<=", "="]
-    value: float
-    first_likelier: bool
+    of: int | Chosen
+    relation: Relation
+    values: tuple[float, ...]
     name: str
+    flag: bool = False
 
-    def holds(self, observations: Numbers) -> NDArray[np.bool_]:
+    def holds(self, matrix: Numbers) -> NDArray[np.bool_]:
         """In which runs it came out."""
-        x = observations[:, self.of] if isinstance(self.of, int) else self.of(observations)
+        x = matrix[:, self.of] if isinstance(self.of, int) else self.of(matrix)
+        if self.relation == "in":
+            return np.isin(x, self.values)
         if self.relation == "=":
-            return np.asarray(x == self.value)
-        return np.asarray(x >= self.value if self.relation == ">=" else x <= self.value)
+            return np.asarray(x == self.values[0])
+        return np.asarray(x >= self.values[0] if self.relation == ">=" else x <= self.values[0])
 
     def __str__(self) -> str:
-        return f"{self.name} {self.relation} {self.value:.4g}"
+        if self.flag:
+            yes = {">=": self.values[0] > 0, "<=": False}.get(self.relation, 1.0 in self.values)
+            return self.name if yes else f"{NOT}{self.name}"
+        if self.relation == "in":
+            shown = ", ".join(f"{value:.4g}" for value in self.values[:3])
+            more = ", ..." if len(self.values) > 3 else ""
+            return f"{self.name} is one of {len(self.values)} values that repeat ({shown}{more})"
+        return f"{self.name} {self.relation} {self.values[0]:.4g}"
 
 
-def loss_lower_bound(
-    hits: int, runs: int, other_hits: int, other_runs: int, alpha: float, delta: float = 0.0
-) -> float:
-    """Lower bound on epsilon from how often an outcome came with one table and with its neighbour.
-
-    Clopper-Pearson bounds on both probabilities, each wrong with probability at most alpha / 2.
+@dataclass(frozen=True)
+class Rule:
+    """Guess the first table on one outcome and the second on another, or only one of them.
 
     Parameters
     ----------
-    hits, runs : int
-        How often it came in how many runs with the table that makes it likelier.
-    other_hits, other_runs : int
-        The same with the neighbour.
-    alpha : float
-        Probability that the bound is above the truth.
-    delta : float
-        Promised delta, taken off the larger probability.
-
-    Returns
-    -------
-    float
-        ln((low - delta) / high), at least 0.
-
-    Examples
-    --------
-    >>> round(loss_lower_bound(500, 1000, 100, 1000, alpha=0.05), 3)
-    1.36
-    >>> loss_lower_bound(500, 1000, 450, 1000, alpha=1e-6)
-    0.0
+    first, second : Outcome or None
+        The outcomes; where both hold, or neither, the rule abstains.
     """
-    if min(runs, other_runs) == 0:
-        return 0.0
-    low = beta.ppf(alpha / 2, hits, runs - hits + 1) if hits else 0.0
-    high = beta.isf(alpha / 2, other_hits + 1, other_runs - other_hits) if other_hits < other_runs else 1.0
-    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+
+    first: Outcome | None
+    second: Outcome | None
+
+    def guess(self, matrix: Numbers) -> NDArray[np.int64]:
+        """Return 1 for the first table, -1 for the second, 0 for no guess."""
+        said = np.zeros(len(matrix), np.int64)
+        for outcome, sign in ((self.first, 1), (self.second, -1)):
+            if outcome is not None:
+                said += sign * outcome.holds(matrix)
+        return said
+
+    def judge(self, first: Numbers, second: Numbers) -> Guesses:
+        """Count right and wrong guesses in runs with either table."""
+        one, other = self.guess(first), self.guess(second)
+        right, wrong = ((one == sign).sum() + (other == -sign).sum() for sign in (1, -1))
+        return Guesses(int(right), int(wrong), len(first) + len(second))
+
+    @property
+    def learned(self) -> bool:
+        """Whether more than a cut was found in earlier runs."""
+        parts = [outcome for outcome in (self.first, self.second) if outcome is not None]
+        return any(part.relation == "in" or isinstance(part.of, Chosen) for part in parts)
+
+    def __str__(self) -> str:
+        said = [str(outcome) for outcome in (self.first, self.second) if outcome is not None]
+        told = [text for text in said if not (text.startswith(NOT) and text.removeprefix(NOT) in said)]
+        return ", against ".join(told) or "nothing"
 
 
-def find_outcome(
-    first: Numbers, second: Numbers, names: Sequence[str], alpha: float, delta: float = 0.0
-) -> tuple[Outcome, float]:
-    """Find the outcome that promises the largest lower bound.
+class _Source(NamedTuple):
+    """A column or score with its values in runs with either table."""
 
-    Scores are learned on one half of the given runs, all outcomes are compared on the other half: a score
-    looks better than it is on the runs it was learned from.
+    of: int | Chosen
+    name: str
+    flag: bool
+    a: Numbers
+    b: Numbers
+
+
+class _Cut(NamedTuple):
+    """Outcomes of one source by one relation, and how often they came with either table."""
+
+    source: _Source
+    relation: Relation
+    values: Sequence[tuple[float, ...]]
+    hits_a: NDArray[np.integer]
+    hits_b: NDArray[np.integer]
+
+
+def find_rule(
+    first: Numbers, second: Numbers, columns: Sequence[Column], ahead: int, alpha: float, delta: float = 0.0
+) -> tuple[Rule, float]:
+    """Find the rule that promises the largest lower bound on the loss.
+
+    Scores and sets are learned on one half of the given runs and judged on the other: they look better than
+    they are on the runs they were learned from.
 
     Parameters
     ----------
-    first, second : ndarray of shape (n_runs, n_numbers)
-        Observations of runs with either table.
-    names : sequence of str
-        The numbers in words.
+    first, second : ndarray of shape (n_runs, n_columns)
+        Runs with either table, equally many.
+    columns : sequence of Column
+        What the columns are.
+    ahead : int
+        Runs to come, on which the rule will be used.
     alpha, delta : float
         Of the bound to come.
 
     Returns
     -------
-    outcome : Outcome
+    rule : Rule
         The best one.
-    promise : float
-        About the bound that as many runs would give; for comparing pairs, not for reporting.
+    hope : float
+        About the bound that it will give; for comparing pairs, not for reporting.
     """
-    learn, choose = (first[0::2], second[0::2]), (first[1::2], second[1::2])
-    if min(len(part) for part in (*learn, *choose)) == 0:
-        raise ValueError("Not enough runs to look for an outcome; give at least two per table.")
-    z = float(norm.isf(alpha / 2))
-    candidates: list[tuple[int | Score, str, Numbers, Numbers]] = [
-        (i, names[i], choose[0][:, i], choose[1][:, i]) for i in range(len(names))
+    sources = [
+        _Source(i, str(column), column.phrase is not None, first[:, i], second[:, i])
+        for i, column in enumerate(columns)
     ]
-    if len(names) > 1:
-        for score in (SumScore.learn(*learn), TreeScore.learn(*learn)):
-            main = np.argsort(-score.weights(), kind="stable")[:3]
-            name = f"a learned score (mostly of {'; '.join(names[i] for i in main)})"
-            candidates.append((score, name, score(choose[0]), score(choose[1])))
-    best, promise = Outcome(0, ">=", math.inf, True, names[0]), -math.inf
-    for of, name, a, b in candidates:
-        for relation, values, rate_a, rate_b in _cuts(a, b):
-            for first_likelier, p, q in ((True, rate_a, rate_b), (False, rate_b, rate_a)):
-                low = _wilson(p, min(len(a), len(b)), -z) - delta
-                high = _wilson(q, min(len(a), len(b)), z)
-                bounds = np.log(np.maximum(low, 1e-300) / high)
-                at = int(bounds.argmax())
-                if bounds[at] > promise:
-                    best = Outcome(of, relation, float(values[at]), first_likelier, name)
-                    promise = float(bounds[at])
-    return best, promise
+    cuts = [cut for source in sources for cut in _cuts(source)]
+    if len(first) >= LEARNING_RUNS and len(columns):
+        learn, judge = (first[0::2], second[0::2]), (first[1::2], second[1::2])
+        cuts += _learned(learn, judge, columns)
+    if not cuts:
+        return Rule(None, None), -math.inf
+    hope = _Hope(ahead, alpha, delta)
+    finalists = [[None, *_best(cuts, hope, first_likelier)] for first_likelier in (True, False)]
+    best, most = Rule(None, None), -math.inf
+    for one, other in product(*finalists):
+        rule = Rule(one, other)
+        begin, step = (1, 2) if rule.learned else (0, 1)  # runs that nothing was learned from
+        guesses = rule.judge(first[begin::step], second[begin::step])
+        expected = float(hope(np.array([guesses.right]), np.array([guesses.wrong]), guesses.runs)[0])
+        if expected > most:
+            best, most = rule, expected
+    return best, most
 
 
-def _cuts(a: Numbers, b: Numbers) -> Iterator[tuple[Literal[">=", "<=", "="], Numbers, Numbers, Numbers]]:
-    """Values to compare with, and how often runs with either table are on that side."""
-    values = np.unique(np.concatenate([a, b]))
+@dataclass(frozen=True)
+class _Hope:
+    """The bound to expect of so many right and wrong guesses, as a function that is fast to compute."""
+
+    ahead: int
+    alpha: float
+    delta: float
+
+    def __call__(
+        self, right: NDArray[np.integer], wrong: NDArray[np.integer], runs: int | NDArray[Any]
+    ) -> Numbers:
+        guesses = np.maximum(right + wrong, 1e-9)
+        share = _wilson(right / guesses, guesses, -DOUBT)
+        share = np.maximum(share - self.delta * runs / guesses, 0.0)
+        to_come = guesses * self.ahead / runs
+        # -ln(alpha) and the price of not knowing the best stake, in units of the normal distribution
+        z = math.sqrt(2 * (2.5 - math.log(self.alpha)))
+        low = np.clip(_wilson(share, to_come, -z), 1e-12, 1 - 1e-12)
+        return np.asarray(np.log(low / (1 - low)))
+
+
+def _best(cuts: list[_Cut], hope: _Hope, first_likelier: bool) -> list[Outcome]:
+    """Return the most promising outcomes that are likelier with one table, each of another source."""
+    sizes = [len(cut.values) for cut in cuts]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    runs = np.repeat([len(cut.source.a) + len(cut.source.b) for cut in cuts], sizes)
+    a, b = (np.concatenate([cut[side] for cut in cuts]) for side in (3, 4))
+    expected = hope(a, b, runs) if first_likelier else hope(b, a, runs)
+    found: dict[int, Outcome] = {}
+    for at in np.argsort(-expected, kind="stable"):
+        which = int(np.searchsorted(starts, at, "right")) - 1
+        cut = cuts[which]
+        source = cut.source
+        if id(source) not in found:
+            value = cut.values[int(at - starts[which])]
+            found[id(source)] = Outcome(source.of, cut.relation, value, source.name, source.flag)
+        if len(found) == FINALISTS:
+            break
+    return list(found.values())
+
+
+def _cuts(source: _Source) -> Iterator[_Cut]:
+    """Cut a column or score at its values, or at some of them, and at those that repeat."""
+    a, b = (np.sort(x[~np.isnan(x)]) for x in (source.a, source.b))
+    both = np.sort(np.concatenate([a, b]))
+    values, counts = np.unique(both, return_counts=True)
+    if len(values) == 0:
+        return
     few = len(values) <= FEW_VALUES
-    if not few:
-        values = np.unique(
-            np.quantile(values if len(values) < 4 * FEW_VALUES else np.concatenate([a, b]), LEVELS)
-        )
-    below_a, below_b = (np.searchsorted(np.sort(x), values, "left") / len(x) for x in (a, b))
-    upto_a, upto_b = (np.searchsorted(np.sort(x), values, "right") / len(x) for x in (a, b))
-    yield ">=", values, 1 - below_a, 1 - below_b
-    yield "<=", values, upto_a, upto_b
+    # values of the column, not between them: infinite ones have nothing in the middle
+    at = values if few else np.unique(both[(LEVELS * len(both)).astype(np.int64)])
+    below_a, below_b = (np.searchsorted(x, at, "left") for x in (a, b))
+    upto_a, upto_b = (np.searchsorted(x, at, "right") for x in (a, b))
+    singles = [(float(value),) for value in at]
+    yield _Cut(source, ">=", singles, len(a) - below_a, len(b) - below_b)
+    yield _Cut(source, "<=", singles, upto_a, upto_b)
     if few:
-        yield "=", values, upto_a - below_a, upto_b - below_b
+        yield _Cut(source, "=", singles, upto_a - below_a, upto_b - below_b)
+        return
+    often = np.argsort(-counts, kind="stable")[:MOST_REPEATED]
+    repeated = values[often[counts[often] > 1]]
+    if len(repeated):
+        hits = [np.searchsorted(x, repeated, "right") - np.searchsorted(x, repeated, "left") for x in (a, b)]
+        yield _Cut(source, "=", [(float(value),) for value in repeated], *hits)
 
 
-def _wilson(p: Numbers, n: int, z: float) -> Numbers:
-    """Wilson's score bound of a probability, lower for negative z: near Clopper-Pearson and much faster."""
+def _learned(
+    learn: tuple[Numbers, Numbers], judge: tuple[Numbers, Numbers], columns: Sequence[Column]
+) -> Iterator[_Cut]:
+    """Learn scores of several columns and sets of values on some runs, and cut others by them."""
+    apart = np.array([_distance(*(side[:, i] for side in learn)) for i in range(len(columns))])
+    chosen = np.sort(np.argsort(-apart, kind="stable")[:SCORED_COLUMNS])
+    if len(columns) > 1:
+        for kind in (SumScore, TreeScore):
+            score = Chosen(kind.learn(*(side[:, chosen] for side in learn)), chosen)
+            main = "; ".join(str(columns[i]) for i in score.main(3))
+            name = f"a learned score (mostly of {main})"
+            yield from _cuts(_Source(score, name, False, *(score(side) for side in judge)))
+    for i, column in enumerate(columns):
+        if column.phrase is not None:
+            continue
+        source = _Source(i, str(column), False, *(side[:, i] for side in judge))
+        for values in _atoms(*(side[:, i] for side in learn)):
+            hits = [np.array([np.isin(side, values).sum()]) for side in (source.a, source.b)]
+            yield _Cut(source, "in", [tuple(values.tolist())], *hits)
+
+
+def _atoms(a: Numbers, b: Numbers) -> Iterator[Numbers]:
+    """Values that came more than once, and much more often with one table than with the other."""
+    values, where = np.unique(np.concatenate([a, b]), return_inverse=True)
+    if len(values) == len(a) + len(b):
+        return
+    from_a, from_b = (np.bincount(part, minlength=len(values)) for part in (where[: len(a)], where[len(a) :]))
+    known = ~np.isnan(values)
+    for mine, other in ((from_a, from_b), (from_b, from_a)):
+        found = values[known & (mine > 1) & (mine > CHANCE_BY_ATOMS * other)]
+        if len(found) > 1:
+            yield found
+
+
+def _distance(a: Numbers, b: Numbers) -> float:
+    """Return the largest difference of the distribution functions, NaN being above all."""
+    at = np.unique(np.concatenate([a, b]))
+    upto = [np.searchsorted(np.sort(x), at, "right") / len(x) for x in (a, b)]
+    return float(np.abs(upto[0] - upto[1]).max())
+
+
+def _wilson(p: Numbers, n: Numbers, z: float) -> Numbers:
+    """Wilson's score bound of a probability, lower for negative z."""
     centre = p + z * z / (2 * n)
     spread = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     return np.asarray((centre + spread) / (1 + z * z / n))
-
-
-def _labelled(first: Numbers, second: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
-    return np.concatenate([first, second]), np.repeat([1, 0], [len(first), len(second)])
-
-
-def _bin_edges(column: Numbers) -> Numbers:
-    values = np.unique(column)
-    if len(values) <= SCORE_BINS:
-        return (values[1:] + values[:-1]) / 2
-    return np.unique(np.quantile(column, np.linspace(0, 1, SCORE_BINS + 1)[1:-1]))

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from dpforest import mechanisms
+from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
+from dpforest.audit.promises import declared_schema
 from dpforest.audit.result import AuditResult
-from dpforest.audit.running import Subject
-from dpforest.audit.statistical import declared_schema
 from dpforest.curator import Curator, SumQueries
 from dpforest.privacy import Event, Ledger, NeighboringRelation
 from dpforest.schema import Classes, Schema

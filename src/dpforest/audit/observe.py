@@ -1,8 +1,9 @@
-"""What the adversary reads off a released model: named numbers, the same names in every run.
+"""What the adversary reads off a released model, by names that are the same in every run.
 
-`running` calls an observer once per run. The default looks at everything a model of ours releases (splits,
-leaf statistics, predictions, the domain) and at whatever of predictions, probabilities and single trees
-another library's model offers. The probes are the rows in which the two tables differ and their neighbours.
+`fitting` calls an observer once per run. The default looks at everything a model of ours releases (splits,
+leaf statistics, predictions, the domain), and at all that another library's model answers and keeps: its
+predictions, those of its single trees, its attributes and what is inside them. The probes are the rows in
+which the two tables differ and their neighbours.
 """
 
 from __future__ import annotations
@@ -15,46 +16,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.audit.readings import Observation, Reading, parts, read
 from dpforest.schema import Numeric
 
-Observation = Mapping[str, float]
 Observer = Callable[[Any, NDArray[Any]], Any]
 
-MAX_TREES = 3  # trees whose own numbers are reported; all trees enter the sums
-MAX_ENTRIES = 16  # numbers of one array that are reported one by one
-ARRANGED = ("leaf_statistics_", "leaf_votes_")  # reported around the probes
+MAX_TREES = 3  # trees of ours whose own numbers are reported; all trees enter the sums
+MAX_FOREIGN_TREES = 16  # trees of others that are asked
+MAX_ENTRIES = 16  # numbers of one attribute that are reported one by one
+ARRANGED = ("leaf_statistics_", "leaf_votes_", "trees_", "schema_")  # reported around the probes
+QUESTIONS = ("predict", "predict_proba", "decision_function")
 
 
 def observe(output: Any, probes: NDArray[Any]) -> Observation:
-    """Read the default numbers off a fitted model, or off whatever else a callable returned.
+    """Read a fitted model, or whatever else a callable returned.
 
     Parameters
     ----------
-    output : fitted estimator, mapping, array or number
+    output : fitted estimator, mapping, array, number or anything else
         What was released.
     probes : ndarray of shape (n_probes, n_features)
         Rows to ask a model about.
 
     Returns
     -------
-    dict of str to float
+    dict of str to float or str
 
     Examples
     --------
-    >>> observe([3, 4], probes=None)
-    {'output 0': 3.0, 'output 1': 4.0}
+    >>> observe([3, None], probes=None)
+    {'type of output': 'is list of length 2', 'output 0': 3.0, 'output 1': 'is None'}
     """
-    if isinstance(output, Mapping):
-        return {str(name): float(value) for name, value in output.items()}
     if not hasattr(output, "predict"):
-        return _numbered("output", np.asarray(output, np.float64))
+        return named(output)
     if hasattr(output, "leaf_statistics_"):  # what our forests predict follows from what they released
-        return _forest(output, probes) | _attributes(output)
-    seen = _answers(output, probes, "") | _attributes(output)
-    for number, tree in enumerate(getattr(output, "estimators_", ())[:MAX_TREES]):
-        if hasattr(tree, "predict"):
-            seen |= _answers(tree, probes, f"tree {number}: ")
-    return seen
+        return _forest(output, probes) | _attributes(output, depth=1)
+    seen = _answers(output, probes, "")
+    trees = getattr(output, "estimators_", ())
+    for number, tree in enumerate(list(np.ravel(np.asarray(trees, object)))[:MAX_FOREIGN_TREES]):
+        seen |= _answers(tree, probes, f"tree {number}: ")
+    return seen | _attributes(output, depth=3)
 
 
 def named(output: Any) -> Observation:
@@ -63,29 +64,22 @@ def named(output: Any) -> Observation:
     Examples
     --------
     >>> named(2)
-    {'output': 2.0}
+    {'type of output': 'is int', 'output': 2.0}
+    >>> named({"rows": 2, "mean": float("nan")})
+    {'rows': 2.0, 'mean': nan}
     """
     if isinstance(output, Mapping):
-        return {str(name): float(value) for name, value in output.items()}
-    return _numbered("output", np.asarray(output, np.float64))
+        return read("", output)
+    seen: dict[str, Reading] = {"type of output": f"is {type(output).__name__}"}
+    return seen | read("output", output)
 
 
-def _attributes(model: Any) -> dict[str, float]:
-    """Read the numbers, and the short arrays of numbers, that a model keeps: raw counts hide there."""
+def _attributes(model: Any, depth: int) -> dict[str, Reading]:
+    """Read what a model keeps: raw counts hide there."""
     kind: type = type(model)
-    parameters = _parameter_names(kind)
-    seen: dict[str, float] = {}
-    for name, value in vars(model).items():
-        if (
-            name in parameters
-            or name in ARRANGED
-            or not isinstance(value, int | float | np.ndarray | np.number)
-        ):
-            continue
-        numbers = np.asarray(value)
-        if numbers.dtype.kind in "iufb" and numbers.size <= MAX_ENTRIES:
-            seen |= _numbered(f"attribute {name}", numbers.astype(np.float64))
-    return seen
+    known = {*ARRANGED, *_parameter_names(kind)} if hasattr(model, "leaf_statistics_") else set()
+    kept = {name: value for name, value in parts(model).items() if name not in known}
+    return {f"attribute {name}": x for name, x in read("", kept, MAX_ENTRIES, depth).items()}
 
 
 @cache
@@ -93,19 +87,23 @@ def _parameter_names(kind: type) -> frozenset[str]:
     return frozenset(inspect.signature(kind).parameters)
 
 
-def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, float]:
-    """Ask the model about the probes."""
-    if hasattr(model, "predict_proba"):
-        chances = np.asarray(model.predict_proba(probes), np.float64)[:, 1:]  # they add up to one
-        return _table(f"{prefix}chance", chances)
-    answers = np.asarray(model.predict(probes))
-    if answers.dtype.kind not in "iufb":  # labels: which of them, in a fixed order
-        classes = list(getattr(model, "classes_", sorted(set(answers))))
-        answers = np.array([classes.index(answer) for answer in answers])
-    return {f"{prefix}prediction of probe {i}": float(x) for i, x in enumerate(answers)}
+def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, Reading]:
+    """Ask a model about the probes; that it does not answer is an answer."""
+    seen: dict[str, Reading] = {}
+    for question in QUESTIONS:
+        if not hasattr(model, question):
+            continue
+        try:
+            answers = np.atleast_1d(np.asarray(getattr(model, question)(probes)))
+        except Exception as error:
+            seen[f"{prefix}{question}"] = f"fails ({type(error).__name__})"
+            continue
+        for row, answer in enumerate(answers):
+            seen |= read(f"{prefix}{question} of probe {row}", answer, MAX_ENTRIES)
+    return seen
 
 
-def _forest(model: Any, probes: NDArray[Any]) -> dict[str, float]:
+def _forest(model: Any, probes: NDArray[Any]) -> dict[str, Reading]:
     """Everything that a forest of ours releases, arranged around the probes."""
     from dpforest.trees import find_leaves
 
@@ -114,7 +112,7 @@ def _forest(model: Any, probes: NDArray[Any]) -> dict[str, float]:
     statistics = statistics.reshape(trees.n_trees, trees.n_leaves, -1).astype(np.float64)
     met = statistics[np.arange(trees.n_trees)[:, None], leaves]  # (tree, probe, statistic)
     apart = (leaves != leaves[:, :1]).astype(np.float64)[:, 1:]  # who is told from the odd row
-    seen = {"number of trees": float(trees.n_trees), "depth": float(trees.depth)}
+    seen: dict[str, Reading] = {"number of trees": float(trees.n_trees), "depth": float(trees.depth)}
     seen |= _table("leaf statistic, all trees", met.sum(axis=0))
     votes = model.leaf_votes_[np.arange(trees.n_trees)[:, None], leaves].sum(axis=0)
     seen |= _table("vote", votes[:, 1:] if votes.shape[1] > 1 else votes)

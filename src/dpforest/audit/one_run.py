@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
+from dpforest.audit.promises import claim_of, declared_schema, relation_of
 from dpforest.audit.result import AuditResult
-from dpforest.audit.running import Subject
-from dpforest.audit.statistical import CONFIDENCE, claim_of, declared_schema, relation_of
+from dpforest.audit.statistical import CONFIDENCE
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Schema
 

@@ -158,7 +158,7 @@ def presets(
     >>> schema = Schema({"age": Numeric(0, 100)}, Classes(["died", "home"]))
     >>> [pair.name for pair in presets(schema, unknown_values=False)]
     ['one row alone', 'duplicates', 'identical and one odd', 'empty leaf', 'boundary value',
-     'sorted by label', 'random']
+     'sorted by label', 'labels in turn', 'random']
     >>> print(presets(schema)[2].words)
     8 rows alike (all features lowest, target died), and one row more (all features highest, target home)
     """
@@ -242,6 +242,10 @@ def _stories(schema: Schema, n: int, unknown_values: bool, rng: np.random.Genera
     queue = f"{n // 2} rows with target {first}, then {n // 2} with {last}"
     in_front = lowest._replace(words=f"target {first}, in front of all others")
     yield _Story("sorted by label", halves, queue, in_front, lowest._replace(label=last), place=0)
+    turns = [lowest, lowest._replace(label=last)] * (n // 2)
+    queue = f"{n} rows alike (all features lowest), with targets {first} and {last} in turn"
+    in_front = lowest._replace(label=last, words=f"target {last}, in front of all others")
+    yield _Story("labels in turn", turns, queue, in_front, lowest, place=0)
     if unknown_values:
         far = [_beyond(f) for f in schema.features.values()]
         outlier = _Row(far, first, f"all features beyond the declared domain, target {first}")
@@ -295,10 +299,10 @@ def _neighbours_by(
 
 def _table(rows: list[_Row], schema: Schema) -> Table:
     labels = [row.label for row in rows]
-    numeric = all(isinstance(label, int | float) for label in labels)
-    y = np.array(
-        labels, np.float64 if isinstance(schema.target, Range) else None if numeric and labels else object
-    )
+    known = np.asarray(_labels(schema))
+    # a type that depends on the rows would tell other libraries' models how many there are
+    kind = known.dtype if known.dtype.kind in "biuf" and None not in labels else np.dtype(object)
+    y = np.array(labels, np.float64 if isinstance(schema.target, Range) else kind)
     return Table(_matrix([row.values for row in rows], schema), y)
 
 

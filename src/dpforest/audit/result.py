@@ -59,8 +59,8 @@ class AuditResult:
     >>> print(result)
     halved noise: violation found.
       It promises that one person changes the probability of any outcome by a factor of at most 2.718
-      (epsilon = 1). The outcome "count >= 3" changes by a factor of at least 5.053 (epsilon >= 1.62)
-      between these tables: no row, and one row.
+      (epsilon = 1). Guesses by "count >= 3" show an outcome that changes by a factor of at least 5.053
+      (epsilon >= 1.62) between these tables: no row, and one row.
       Found in 20,000 runs; the chance that a kept promise looks broken is at most 1e-06.
     """
 
@@ -126,12 +126,14 @@ class AuditResult:
                 "It promises that one person changes the probability of any outcome by a factor of at most "
                 f"{_factor(self.claim)} (epsilon = {self.claim:.4g}{delta})."
             )
-        exact = self.how == "exact"
         if self.loss > 0:
+            least, sign = ("", "=") if self.how == "exact" else ("at least ", ">=")
+            which = f'The outcome "{self.event}"'
+            if self.how == "statistical":  # a rule may guess by two outcomes
+                which = f'Guesses by "{self.event}" show an outcome that'
             found = (
-                f'The outcome "{self.event}" changes by a factor of {"" if exact else "at least "}'
-                f"{_factor(self.loss)} (epsilon {'=' if exact else '>='} {_number(self.loss)}) "
-                f"between these tables: {self.pair}."
+                f"{which} changes by a factor of {least}{_factor(self.loss)} (epsilon {sign} "
+                f"{_number(self.loss)}) between these tables: {self.pair}."
             )
         else:
             found = f"No outcome was seen to change between these tables: {self.pair}."

@@ -1,36 +1,35 @@
-"""The black-box auditor: run anything that fits many times on two neighbouring tables, and compare.
+"""The black-box auditor: run anything that fits many times on two tables, and guess which of them it was.
 
-The runs have three uses, kept apart so that the bound at the end is honest:
+    2/5 of the runs    which of several pairs of neighbouring tables leaks most (`scouting`)
+    all others         guess the table of each run of that pair, in three batches (`wagers`), by a rule that
+                       was found in the runs before (`events`)
 
-    a quarter    which of several pairs of tables leaks most
-    a quarter    which outcome gives that pair away (`events`)
-    one half     how often this outcome comes with either table: Clopper-Pearson, then the logarithm
-
-Only the last half enters the bound, and the outcome was fixed before it: whatever the search did, the bound
-is above the true loss with probability at most 1 - confidence.
+Whoever keeps epsilon-DP lets nobody guess right more often than e^epsilon times for every wrong guess. Rules
+are fixed before the runs that they are used in, so the bound is honest whatever the search did: it is above
+the true loss with probability at most 1 - confidence (`evidence`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from dpforest.audit.events import Numbers, find_outcome, loss_lower_bound
-from dpforest.audit.observe import Observer, observe
-from dpforest.audit.pairs import NeighbourPair, presets
+from dpforest.audit.columns import Runs
+from dpforest.audit.fitting import CannotAuditError, Subject
+from dpforest.audit.observe import Observer, named, observe
+from dpforest.audit.pairs import NeighbourPair
+from dpforest.audit.promises import claim_of, pairs_for
 from dpforest.audit.result import AuditReport, AuditResult
-from dpforest.audit.running import Progress, Subject, collect
-from dpforest.forests.base import PrivateForest
-from dpforest.privacy import NeighboringRelation
-from dpforest.schema import Classes, Range, Schema
+from dpforest.audit.running import Progress, Runner
+from dpforest.audit.scouting import Plan
+from dpforest.audit.trial import INTERRUPTED, Promise, Trial
+from dpforest.audit.wagers import Wagers
+from dpforest.schema import Schema
 
 CONFIDENCE = 1 - 1e-6
-INTERRUPTED = "interrupted"
-SCOUTING_ALPHA = 0.05  # for comparing pairs, where nothing is concluded
 
 
 def audit(
@@ -38,6 +37,7 @@ def audit(
     pair: NeighbourPair | Sequence[NeighbourPair] | tuple[Any, Any] | str | None = None,
     *,
     runs: int = 10_000,
+    max_runs: int | None = None,
     claim: float | None = None,
     delta: float | None = None,
     confidence: float = CONFIDENCE,
@@ -52,13 +52,17 @@ def audit(
 
     Parameters
     ----------
-    subject : estimator or callable
-        An unfitted estimator of this or any other library, or a function that is called with ``(X, y)`` and,
-        if it has such a parameter, ``random_state``, and returns what would be released.
+    subject : estimator, class, factory or function
+        An unfitted estimator of this or any other library; or any other object with ``fit(X, y)``, a class of
+        such objects, or a function without arguments that makes one; or a function that is called with
+        ``(X, y)`` and, if it has such a parameter, ``random_state``, and returns what would be released.
     pair : NeighbourPair, list of them, two tables, name of a preset, or None
         Neighbouring tables, ``((X, y), (X, y))``. None tries all `presets` of the declared domain.
     runs : int, default=10_000
         Fits in all, on both tables together.
+    max_runs : int, optional
+        If these make a violation likely but do not prove it, go on until they do, or up to so many fits.
+        The confidence holds all the same. By default `runs`.
     claim : float, optional
         The promised epsilon; by default the estimator's `epsilon`.
     delta : float, optional
@@ -66,8 +70,8 @@ def audit(
     confidence : float, default=0.999999
         Probability that the reported loss is not above the true one.
     observe : callable, optional
-        Called with what `fit` (or the function) returned and the pair's probes; returns a number, an array or
-        a mapping from names to numbers. The default looks at all that a model releases.
+        Called with the fitted model (or what the function returned) and the pair's probes; returns anything:
+        numbers, NaN, texts, arrays of any shape, mappings. The default looks at all that a model releases.
     schema : Schema, optional
         The domain to make pairs from; by default the estimator's `schema`, or its `bounds` and `classes`.
     name : str, optional
@@ -83,7 +87,13 @@ def audit(
     Returns
     -------
     AuditResult
-        After Ctrl-C, of the runs until then; its note says so.
+        After Ctrl-C, of the runs until then; its note says so. That a fit fails or warns with one table only
+        is a violation like any other; it is reported if nothing else is found, and in the note otherwise.
+
+    Raises
+    ------
+    CannotAuditError
+        If nothing was ever released with either table; the message says what to do.
 
     Examples
     --------
@@ -100,41 +110,29 @@ def audit(
     """
     from joblib import effective_n_jobs
 
-    name = name or getattr(subject, "__name__", None) or type(subject).__name__
-    promise = _Promise(name, *claim_of(subject, claim, delta), confidence)
-    pairs = _pairs(subject, pair, schema)
-    parts = _Division.of(runs, len(pairs))
     runner = Subject(subject, observe, random_state)
-    processes = effective_n_jobs(n_jobs)
-    with Progress(name, 2 * parts.per_table, progress) as bar:
-        best = pairs[0]
-        if len(pairs) > 1:
-            scouts, interrupted = collect(runner, pairs, 0, parts.scouting, processes, bar.advance)
-            if interrupted:
-                return promise.nothing(best.words)
-            hopes = [find_outcome(*scout.matrices(), SCOUTING_ALPHA, promise.delta)[1] for scout in scouts]
-            best = pairs[int(np.argmax(hopes))]
-        again = parts.searching + parts.testing
-        (seen,), interrupted = collect(runner, [best], len(pairs), again, processes, bar.advance)
-    first, second, names = seen.matrices()
-    at = parts.searching
-    if interrupted and min(len(first), len(second)) <= at:
-        return promise.nothing(best.words)
-    note = f"{INTERRUPTED} after {len(seen):,} of {2 * again:,} runs on this pair" if interrupted else ""
-    done = 2 * parts.scouting * len(pairs) + len(seen)
-    search, test = (first[:at], second[:at]), (first[at:], second[at:])
-    return promise.test(search, test, names, best.words, done, note)
+    name = name or getattr(subject, "__name__", None) or type(subject).__name__
+    promise = Promise(name, *claim_of(runner.example, claim, delta), confidence)
+    pairs = pairs_for(runner.example, pair, schema)
+    plan = Plan.of(runs, len(pairs))
+    with Progress(name, runs, progress) as bar:
+        running = Runner(runner, pairs, effective_n_jobs(n_jobs), bar)
+        return Trial(promise, running, plan).result(max_runs or runs)
 
 
 def audit_every(
     subjects: Mapping[str, Any],
     *,
     runs: int = 10_000,
+    max_runs: int | None = None,
+    claim: float | None = None,
+    schema: Schema | None = None,
     confidence: float = CONFIDENCE,
     n_jobs: int | None = None,
     random_state: int | None = None,
     progress: bool = True,
     on_result: Callable[[AuditResult], None] | None = None,
+    on_failure: Callable[[str, CannotAuditError], None] | None = None,
 ) -> AuditReport:
     """Audit several estimators one after the other.
 
@@ -142,10 +140,13 @@ def audit_every(
     ----------
     subjects : mapping of name to estimator
         What to audit.
-    runs, confidence, n_jobs, random_state, progress
+    runs, max_runs, claim, schema, confidence, n_jobs, random_state, progress
         As in `audit`, for each of them.
     on_result : callable, optional
         Called with every result as soon as it is there.
+    on_failure : callable, optional
+        Called with the name and the error of every subject that cannot be audited, before the next one is; by
+        default the error is raised.
 
     Returns
     -------
@@ -154,10 +155,16 @@ def audit_every(
     """
     results = []
     for name, subject in subjects.items():
-        result = audit(
-            subject, runs=runs, confidence=confidence, name=name, n_jobs=n_jobs, random_state=random_state,
-            progress=progress,
-        )  # fmt: skip
+        try:
+            result = audit(
+                subject, runs=runs, max_runs=max_runs, claim=claim, schema=schema, confidence=confidence,
+                name=name, n_jobs=n_jobs, random_state=random_state, progress=progress,
+            )  # fmt: skip
+        except CannotAuditError as error:
+            if on_failure is None:
+                raise
+            on_failure(name, error)
+            continue
         results.append(result)
         if on_result is not None:
             on_result(result)
@@ -167,8 +174,8 @@ def audit_every(
 
 
 def audit_samples(
-    first: ArrayLike,
-    second: ArrayLike,
+    first: Any,
+    second: Any,
     claim: float,
     *,
     delta: float = 0.0,
@@ -181,9 +188,9 @@ def audit_samples(
 
     Parameters
     ----------
-    first, second : array of shape (n_runs,) or (n_runs, n_numbers)
-        Outputs of independent runs with either table. The first half of each finds the outcome, the second
-        half measures it, so their order must not have been chosen by looking at them.
+    first, second : array of shape (n_runs,) or (n_runs, n_numbers), or list of anything
+        Outputs of independent runs with either table. Rules are found in the first ones and used on the
+        others, so their order must not have been chosen by looking at them.
     claim, delta, confidence
         As in `audit`.
     names : sequence of str, optional
@@ -203,136 +210,27 @@ def audit_samples(
     >>> result.violation, 1.5 < result.loss < 2
     (True, True)
     """
-    a, b = (_two_dimensional(x) for x in (first, second))
-    columns = list(names) if names is not None else [f"output {i}" for i in range(a.shape[1])]
-    middle = min(len(a), len(b)) // 2
-    search, test = (a[:middle], b[:middle]), (a[middle:], b[middle:])
-    return _Promise(name, claim, delta, confidence).test(search, test, columns, pair, len(a) + len(b))
+    a, b = (_runs_of(samples, names) for samples in (first, second))
+    plan = Plan.of(2 * min(a.number, b.number), n_pairs=1)
+    promise = Promise(name, claim, delta, confidence)
+    wagers = Wagers(promise.alpha, delta)
+    wagers.watch(a.part(0, plan.first), b.part(0, plan.first))
+    for begin, end in pairwise(accumulate(plan.batches, initial=plan.first)):
+        wagers.find(2 * (end - begin))
+        wagers.play(a.part(begin, end), b.part(begin, end))
+    return promise.result(wagers, pair, a.number + b.number)
 
 
-@dataclass(frozen=True)
-class _Promise:
-    """What is audited and what it claims."""
-
-    name: str
-    claim: float
-    delta: float
-    confidence: float
-
-    def test(
-        self,
-        search: tuple[Numbers, Numbers],
-        test: tuple[Numbers, Numbers],
-        names: Sequence[str],
-        pair: str,
-        runs: int,
-        note: str = "",
-    ) -> AuditResult:
-        """Find an outcome in the runs for searching, and measure it in those for testing."""
-        alpha = 1 - self.confidence
-        outcome, _ = find_outcome(*search, names, alpha, self.delta)
-        counts = [(int(outcome.holds(part).sum()), len(part)) for part in test]
-        likelier, other = counts if outcome.first_likelier else counts[::-1]
-        loss = loss_lower_bound(*likelier, *other, alpha, self.delta)
-        return self._result(loss, pair, str(outcome), runs, note)
-
-    def nothing(self, pair: str) -> AuditResult:
-        """Return the result of an audit that was stopped before anything was tested."""
-        return self._result(0.0, pair, "none yet", 0, f"{INTERRUPTED} before any outcome was tested")
-
-    def _result(self, loss: float, pair: str, event: str, runs: int, note: str) -> AuditResult:
-        return AuditResult(
-            self.name, self.claim, loss, "statistical", self.confidence, pair, event, runs, self.delta, note
-        )
-
-
-@dataclass(frozen=True)
-class _Division:
-    """Runs per table and pair, by use."""
-
-    scouting: int
-    searching: int
-    testing: int
-    per_table: int
-
-    @classmethod
-    def of(cls, runs: int, n_pairs: int) -> _Division:
-        """Divide the runs; a single pair needs no scouting."""
-        quarter, half = runs // 8, runs // 4
-        scouting = quarter // n_pairs if n_pairs > 1 else 0
-        searching = quarter if n_pairs > 1 else half
-        if searching < 4 or (n_pairs > 1 and scouting < 4):
-            raise ValueError(f"{runs} runs are too few for {n_pairs} pairs of tables; give more runs.")
-        return cls(scouting, searching, half, n_pairs * scouting + searching + half)
-
-
-def claim_of(subject: Any, claim: float | None, delta: float | None) -> tuple[float, float]:
-    """Return epsilon and delta of the promise, from the estimator where they are not given."""
-    if claim is None:
-        claim = getattr(subject, "epsilon", None)
-    if claim is None:
-        raise ValueError("What is promised? Give claim=epsilon (claim=float('inf') if nothing is promised).")
-    return float(claim), float(getattr(subject, "delta", 0.0) if delta is None else delta)
-
-
-def _pairs(subject: Any, pair: Any, schema: Schema | None) -> list[NeighbourPair]:
-    """Take the pairs that were given, or make them from the declared domain."""
-    if isinstance(pair, NeighbourPair):
-        return [pair]
-    if isinstance(pair, tuple):
-        return [NeighbourPair.of(*pair)]
-    if isinstance(pair, list):
-        return pair
-    made = presets(
-        schema or declared_schema(subject),
-        relation_of(subject),
-        rows_per_person=getattr(subject, "max_rows_per_person", 1),
-        labelled_and_not=getattr(subject, "persons_in_both", False),
-        unknown_values=isinstance(subject, PrivateForest),
-    )
-    if pair is None:
-        return made
-    chosen = [candidate for candidate in made if candidate.name == pair]
-    if not chosen:
-        raise ValueError(f"There is no preset {pair!r} here; there are {[made.name for made in made]}.")
-    return chosen
-
-
-def relation_of(subject: Any) -> NeighboringRelation:
-    """Return what one person may change; other libraries promise for adding or removing a row."""
-    if isinstance(subject, PrivateForest):
-        return subject.privacy_plan().relation
-    return NeighboringRelation.ADD_OR_REMOVE_ONE
-
-
-def declared_schema(subject: Any) -> Schema:
-    """Return the domain that an estimator declares, as `schema`, or as `bounds` with classes or a range.
-
-    Parameters
-    ----------
-    subject : estimator
-        Of this library, or of another one that uses the same parameters.
-
-    Returns
-    -------
-    Schema
-        With one feature where scalar bounds leave their number open.
-    """
-    schema = getattr(subject, "schema", None)
-    if schema is not None:
-        return schema if isinstance(schema, Schema) else Schema.from_dict(schema)
-    bounds: Any = getattr(subject, "bounds", None)
-    classes: Any = getattr(subject, "classes", None)
-    target: Any = getattr(subject, "target_bounds", None)
-    if bounds is None or (target is None and classes is None):
-        raise ValueError(
-            "The tables to try are made from the declared domain, and there is none here: give pair=((X, y), "
-            "(X, y)), or schema=Schema(...)."
-        )
-    features = Schema.from_bounds(bounds, n_features=max(np.size(bounds[0]), np.size(bounds[1]))).features
-    return Schema(features, Classes(list(classes)) if target is None else Range(*target))
-
-
-def _two_dimensional(values: ArrayLike) -> Numbers:
-    array = np.asarray(values, np.float64)
-    return array.reshape(len(array), -1)
+def _runs_of(samples: Any, names: Sequence[str] | None) -> Runs:
+    """Bring outputs drawn elsewhere into the form of runs."""
+    try:
+        array = np.asarray(samples)
+    except ValueError:  # not all of one shape
+        array = np.empty(0, object)
+    if array.dtype.kind in "biuf":
+        columns = array.reshape(len(array), -1).astype(np.float64)
+        called = names or [f"output {i}" for i in range(columns.shape[1])]
+        return Runs(len(array), dict(zip(called, columns.T, strict=True)))
+    if names is not None:
+        return Runs.of([named(dict(zip(names, np.atleast_1d(output), strict=True))) for output in samples])
+    return Runs.of([named(output) for output in samples])
