@@ -10,7 +10,7 @@ from dpforest.audit import audit, every_estimator
 from dpforest.audit.subjects import PROMISES
 from dpforest.forests import RandomDecisionTreesClassifier
 
-RUNS, PAIR = 520, "identical and one odd"  # one pair that shows much, instead of all of them
+RUNS, PAIR = 300, "identical and one odd"  # one pair that shows much, instead of all of them
 # Of baselines only their own options: what all estimators share is tried with the others. `make audit` does
 # all.
 SUBJECTS = {

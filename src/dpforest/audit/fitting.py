@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from dpforest.audit.observe import Observer, named
 from dpforest.audit.pairs import NeighbourPair
-from dpforest.audit.readings import Observation, Reading, read
+from dpforest.audit.readings import Observation, Phrase, Reading, read
 from dpforest.forests.base import PrivateForest
 
 FIT, OBSERVER, WARNINGS = "fit", "the observer", "the warnings"
-FAILS, SEED = "fails", "random_state"
+SEED = "random_state"
 SAID = (FIT, OBSERVER, WARNINGS)  # readings besides the output
 QUIET = 0.0  # where there is nothing to say
 MESSAGES = frozenset({f"message of {FIT}", f"message of {OBSERVER}"})  # for people; failures are told by kind
@@ -187,7 +187,7 @@ def _attempt(what: str, seen: dict[str, Reading], action: Callable[[], Any]) -> 
     except CannotAuditError:
         raise
     except (Exception, SystemExit) as error:
-        seen[what] = f"{FAILS} ({type(error).__name__})"
+        seen[what] = Phrase(f"fails ({type(error).__name__})")
         seen |= read(f"message of {what}", str(error))
 
 

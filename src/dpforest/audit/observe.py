@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.audit.readings import Observation, Reading, parts, read
+from dpforest.audit.readings import Observation, Phrase, Reading, parts, read
 from dpforest.schema import Numeric
 
 Observer = Callable[[Any, NDArray[Any]], Any]
@@ -40,7 +40,7 @@ def observe(output: Any, probes: NDArray[Any]) -> Observation:
 
     Returns
     -------
-    dict of str to float or str
+    dict of str to float or Phrase
 
     Examples
     --------
@@ -70,7 +70,7 @@ def named(output: Any) -> Observation:
     """
     if isinstance(output, Mapping):
         return read("", output)
-    seen: dict[str, Reading] = {"type of output": f"is {type(output).__name__}"}
+    seen: dict[str, Reading] = {"type of output": Phrase(f"is {type(output).__name__}")}
     return seen | read("output", output)
 
 
@@ -96,7 +96,7 @@ def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, Reading
         try:
             answers = np.atleast_1d(np.asarray(getattr(model, question)(probes)))
         except Exception as error:
-            seen[f"{prefix}{question}"] = f"fails ({type(error).__name__})"
+            seen[f"{prefix}{question}"] = Phrase(f"fails ({type(error).__name__})")
             continue
         for row, answer in enumerate(answers):
             seen |= read(f"{prefix}{question} of probe {row}", answer, MAX_ENTRIES)

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Reading = float | str
+
+class Phrase(str):
+    """What is said of something that is no number; it goes on where the name ends."""
+
+    __slots__ = ()
+
+
+Reading = float | Phrase
 Observation = Mapping[str, Reading]
 
 MAX_READINGS = 400  # of one object
@@ -40,8 +47,8 @@ def read(name: str, value: Any, entries: int = MAX_READINGS, depth: int = 3) -> 
 
     Returns
     -------
-    dict of str to float or str
-        A text is a phrase that goes on where the name ends.
+    dict of str to float or Phrase
+        Readings that were read before stay as they are.
 
     Examples
     --------
@@ -78,8 +85,10 @@ def _read(name: str, value: Any, entries: int, depth: int, found: dict[str, Read
 
 def _single(value: Any) -> Reading | None:
     """Read what is one number or one text; None for all else."""
+    if isinstance(value, Phrase):
+        return value
     if value is None:
-        return "is None"
+        return Phrase("is None")
     if isinstance(value, str | bytes):
         return _text(repr(value))
     if isinstance(value, numbers.Integral) and abs(int(value)) > EXACT_INTEGERS:
@@ -92,25 +101,23 @@ def _single(value: Any) -> Reading | None:
     return None
 
 
-def _text(text: str) -> str:
+def _text(text: str) -> Phrase:
     if len(text) <= MAX_TEXT:
-        return f"= {text}"
+        return Phrase(f"= {text}")
     checksum = zlib.crc32(text.encode("utf-8", "replace"))  # tells long texts apart that begin alike
-    return f"= {text[:MAX_TEXT]}... ({len(text)} characters, checksum {checksum:x})"
+    return Phrase(f"= {text[:MAX_TEXT]}... ({len(text)} characters, checksum {checksum:x})")
 
 
-def _type(value: Any) -> str:
-    kind = type(value).__name__
-    return (
-        f"is {kind} of length {len(value)}" if isinstance(value, Sequence | Mapping | Set) else f"is {kind}"
-    )
+def _type(value: Any) -> Phrase:
+    sized = isinstance(value, Sequence | Mapping | Set)
+    return Phrase(f"is {type(value).__name__}" + (f" of length {len(value)}" if sized else ""))
 
 
 def _read_array(name: str, value: NDArray[Any], entries: int, depth: int, found: dict[str, Reading]) -> None:
     if value.ndim == 0 and value.dtype.kind in "biuf":
         found[name] = float(value)
         return
-    found[f"type of {name}"] = f"is {value.dtype} of shape {value.shape}"
+    found[f"type of {name}"] = Phrase(f"is {value.dtype} of shape {value.shape}")
     if value.dtype.names and depth:
         for field in value.dtype.names:
             _read_array(f"{name} {field}", value[field], entries, depth - 1, found)
