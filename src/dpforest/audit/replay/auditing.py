@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from dpforest.audit.promises import declared_schema
 from dpforest.audit.replay.facts import differing
 from dpforest.audit.replay.movement import Movement, price
 from dpforest.audit.replay.neighbours import Neighbour, Source, Table, neighbours_of
 from dpforest.audit.replay.result import Finding, ReplayResult
 from dpforest.audit.replay.running import Outside, watched_fit
 from dpforest.audit.replay.watching import Asked, Diverged, Recorder, Replayer
-from dpforest.audit.statistical import declared_schema
 from dpforest.curator import Observer
 from dpforest.forests.base import PrivateForest
 from dpforest.privacy import row_multiplier
