@@ -279,8 +279,11 @@ def test_made_up_tables_cost_no_budget():
     accountant = BudgetAccountant(epsilon=1.0)
     model = dpforest.RandomDecisionTreesClassifier(1, schema=TABLE, max_depth=0, accountant=accountant)
     with BudgetAccountant(epsilon=1.0) as default:
-        audit(model, "duplicates", runs=40, random_state=0, progress=False)
-        audit(model.set_params(accountant=None), "duplicates", runs=40, random_state=0, progress=False)
+        for n_jobs in (1, 2):
+            audit(model, "duplicates", runs=40, random_state=0, progress=False, n_jobs=n_jobs)
+            model.set_params(accountant=None)
+            audit(model, "duplicates", runs=40, random_state=0, progress=False, n_jobs=n_jobs)
+            model.set_params(accountant=accountant)
     assert accountant.total() == default.total() == (0.0, 0.0)
 
 

@@ -7,7 +7,6 @@ tell two tables apart as any output can, and is read like one.
 
 from __future__ import annotations
 
-import contextvars
 import inspect
 import sys
 import warnings
@@ -25,6 +24,7 @@ from dpforest.audit.observe import Observer, named
 from dpforest.audit.pairs import NeighbourPair
 from dpforest.audit.readings import Observation, Phrase, Reading, read
 from dpforest.forests.base import PrivateForest
+from dpforest.privacy import nobody_pays
 
 FIT, OBSERVER, WARNINGS = "fit", "the observer", "the warnings"
 SEED = "random_state"
@@ -110,11 +110,8 @@ class Subject:
             return self._run(X, y, stream, which, number)
 
     def _run(self, X: NDArray[Any], y: NDArray[Any], stream: int, which: int, number: int) -> Any:
-        # a new context has no default accountant: the tables are made up, nobody's privacy is spent
-        return contextvars.Context().run(self._output, X, y, self._seed(stream, which, number))
-
-    def _output(self, X: NDArray[Any], y: NDArray[Any], seed: int | None) -> Any:
-        with _no_foreign_budget():
+        seed = self._seed(stream, which, number)
+        with nobody_pays(), _no_foreign_budget():  # the tables are made up: nobody's privacy is spent
             if not hasattr(self.example, "fit"):
                 seeded = {SEED: seed} if self._takes_seed else {}
                 return self.subject(*(X, y)[: self._n_arguments], **seeded)
@@ -127,7 +124,7 @@ class Subject:
     def _fresh(self) -> Any:
         """Return a model that no run has touched."""
         if self._is_factory:
-            return self.subject()
+            return _unpaid(self.subject())
         if isinstance(self._unfitted, PrivateForest):
             return copy(self._unfitted)  # fit replaces attributes and changes none in place
         return deepcopy(self._unfitted)
@@ -146,12 +143,7 @@ class Subject:
                     f"Cannot be audited: no fresh copy of {type(self.subject).__name__} can be made "
                     f"({_words(error)}). Give a function without arguments that makes one."
                 ) from error
-        accountant = getattr(model, "accountant", None)  # the tables are made up: nobody's privacy is spent
-        if isinstance(model, PrivateForest) and accountant is not None:
-            model.set_params(accountant=None)
-        elif accountant is not None and type(accountant).__module__.startswith("diffprivlib"):
-            model.accountant = type(accountant)()  # without a ceiling; None is not allowed there
-        return model
+        return _unpaid(model)
 
     @cached_property
     def _is_factory(self) -> bool:
@@ -210,6 +202,16 @@ def _takes(function: Any, number: int) -> bool:
         p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != SEED
     ]
     return sum(p.default is p.empty for p in places) <= number <= len(places)
+
+
+def _unpaid(model: Any) -> Any:
+    """Take a model's own accountant away."""
+    accountant = getattr(model, "accountant", None)
+    if isinstance(model, PrivateForest) and accountant is not None:
+        model.set_params(accountant=None)
+    elif accountant is not None and type(accountant).__module__.startswith("diffprivlib"):
+        model.accountant = type(accountant)()  # without a ceiling; None is not allowed there
+    return model
 
 
 @contextmanager

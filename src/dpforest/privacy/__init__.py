@@ -19,6 +19,7 @@ from dpforest.privacy.composition import (
     row_multiplier,
 )
 from dpforest.privacy.conversion import epsilon_to_rho, rho_to_epsilon
+from dpforest.privacy.entered import nobody_pays
 from dpforest.privacy.errors import (
     BudgetExceededError,
     BudgetStoreError,
@@ -70,6 +71,7 @@ __all__ = [
     "exponential_epsilon_from_rho",
     "gaussian_variance_from_rho",
     "list_budgets",
+    "nobody_pays",
     "pure_epsilon_from_rho",
     "repair_budget",
     "rho_to_epsilon",

@@ -7,6 +7,8 @@ it with the estimator that is sent to them (`dpforest.forests.charging`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 class _Entry:
     """One ``with`` block, and the one around it."""
 
-    accountant: BudgetAccountant
+    accountant: BudgetAccountant | None
     around: _Entry | None
 
 
@@ -49,6 +51,16 @@ def leave(accountant: BudgetAccountant) -> None:
         entry = next((one for one in reversed(_everywhere) if one.accountant is accountant), None)
     if entry is not None:
         _everywhere.remove(entry)
+
+
+@contextmanager
+def nobody_pays() -> Iterator[None]:
+    """Charge no fit inside the ``with`` block, in this context alone: for tables that are made up."""
+    token = _here.set(_Entry(None, _here.get()))
+    try:
+        yield
+    finally:
+        _here.reset(token)
 
 
 def current() -> BudgetAccountant | None:
