@@ -1,6 +1,8 @@
 """The audit commands: what they print, and exit codes that a pipeline can rely on."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -69,14 +71,24 @@ def test_a_violation_is_explained_and_is_exit_code_1(own_model):
 
 
 def test_a_claim_and_a_schema_make_up_for_what_a_subject_does_not_say(own_model, tmp_path):
-    """In worker processes too, which must find the module of the working directory."""
     age = {"age": {"type": "numeric", "min": 0, "max": 8}, "outcome": {"type": "class", "categories": [0, 1]}}
     (tmp_path / "schema.json").write_text(json.dumps(age))
-    options = ("--runs", 400, "--jobs", 2, "--claim", 1, "--schema", "schema.json")
-    result = run("run", "own_model:Plain", *options)
-    assert result.exit_code == 1, result.output
-    assert "attribute n_rows_" in result.output
-    assert "give claim=epsilon" in run("run", "own_model:Plain").output.lower()
+    options = ("--runs", "400", "--jobs", "2", "--claim", "1", "--schema", "schema.json")
+    # a program of its own, whose worker processes must find the module of the working directory
+    program = [
+        sys.executable,
+        "-c",
+        "from dpforest.cli import main; main()",
+        "audit",
+        "run",
+        "own_model:Plain",
+    ]
+    done = subprocess.run(
+        [*program, "own_model:Plain", *options], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 1, done.stderr
+    assert "attribute n_rows_" in done.stdout
+    assert "Give claim=epsilon" in run("run", "own_model:Plain").output
     assert "--schema" in run("run", "own_model:Plain", "--claim", 1).output
 
 
