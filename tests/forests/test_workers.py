@@ -71,6 +71,26 @@ def test_plain_jobs_are_charged(workers):
         assert str(accountant._store._database.path) not in repr(pickle.dumps(model))
 
 
+def test_models_made_in_workers_are_charged(workers):
+    if workers == "multiprocessing":
+        return  # cannot be sent a local function
+
+    def make_and_fit(X, y):
+        from dpforest import DiPriMeForestClassifier
+
+        model = DiPriMeForestClassifier(2, bounds=(0, 1), classes=[0, 1], max_depth=1)
+        return model.fit(X, y).guarantee_.epsilon
+
+    with BudgetAccountant(epsilon=100.0) as accountant:
+        assert Parallel()(delayed(make_and_fit)(X, Y) for _ in range(5)) == [1.0] * 5
+        with BudgetAccountant(epsilon=100.0) as inner:
+            Parallel()(delayed(make_and_fit)(X, Y) for _ in range(2))
+        Parallel()(delayed(make_and_fit)(X, Y) for _ in range(2))
+    assert (len(accountant), len(inner)) == (7, 2)
+    Parallel()(delayed(make_and_fit)(X, Y) for _ in range(2))
+    assert len(accountant) == 7
+
+
 def test_an_accountant_of_its_own_goes_before_the_one_entered(workers):
     own = BudgetAccountant(epsilon=100.0)
     with BudgetAccountant(epsilon=100.0) as entered:

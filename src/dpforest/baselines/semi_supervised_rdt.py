@@ -88,9 +88,10 @@ class SemiSupervisedRDTClassifier(PrivateForestClassifierBase):
     release noisy counts of the labels; the class with the largest sum over the trees wins. Unlabelled rows
     have -1, None or nothing as label.
 
-    **Guarantee.** Pure epsilon-DP for changing one label ((epsilon, delta)-DP by zCDP if delta > 0): features
-    and the fact of being labelled are public, and `neighboring` is not used. Trees cost nothing, a label is
-    counted in every one of the k trees.
+    **Guarantee.** Pure epsilon-DP for changing one label to another declared one ((epsilon, delta)-DP by zCDP
+    if delta > 0). Features are public, and so is which rows have a declared label; a missing or undeclared
+    label is no label. `neighboring` is not used. Trees cost nothing, a label is counted in every one of the k
+    trees.
 
     **Departures from the paper.** The text was out of reach; this is a reconstruction from its abstract and
     from what Huang, Lei and Kaban (2022, Secs. 2 and 6.3) say: the private random trees of 2009 extended to

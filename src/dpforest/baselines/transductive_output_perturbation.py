@@ -68,9 +68,10 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     released with noise. Numbers are standardised, categories have a weight each. Unlabelled rows have -1,
     None or nothing as label.
 
-    **Guarantee.** Pure epsilon-DP for changing one label ((epsilon, delta)-DP by zCDP if delta > 0): features
-    and the fact of being labelled are public, and `neighboring` is not used. The weights are a public
-    whole-number matrix times the labels, so that the effect of one label is known exactly.
+    **Guarantee.** Pure epsilon-DP for changing one label to another declared one ((epsilon, delta)-DP by zCDP
+    if delta > 0). Features are public, and so is which rows have a declared label; a missing or undeclared
+    label is no label. `neighboring` is not used. The weights are a public whole-number matrix times the
+    labels, so that the effect of one label is known exactly.
 
     **Departures from the paper.** The text was out of reach; this is a reconstruction from its abstract, from
     what Huang, Lei and Kaban (2022, Secs. 2 and 6.3) say (nearest neighbours label the unlabelled rows, a
@@ -85,7 +86,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     ----------
     {parameters}
     transduction_ : ndarray
-        Predicted labels of the unlabelled rows, in their order.
+        Predicted labels of the rows without a declared label, in their order; which rows these are is public.
 
     Examples
     --------

@@ -111,5 +111,6 @@ class GuidedTree(PrivateForest):
 
     @property
     def _finite_epsilon(self) -> float:
-        """Epsilon for one step of the mechanisms, as the formulas take it; without noise, a large number."""
-        return min(float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person), 1e3)
+        """Epsilon for one step of the mechanisms, as the formulas take it: neither next to 0 nor infinite."""
+        step = float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person)
+        return min(max(step, 1e-9), 1e3)

@@ -1,7 +1,9 @@
 """Private ensembles from labelled and unlabelled rows (Huang, Lei and Kaban 2022, Algorithms 3 and 4).
 
 Median splits need no labels, so unlabelled rows can shape the trees and labelled rows are left for the
-leaves. Unlabelled rows have -1, None or nothing as label, as in scikit-learn's semi-supervised module.
+leaves. Unlabelled rows have -1, None or nothing as label, as in scikit-learn's semi-supervised module, or one
+that is not declared. Where only labels are private, a label may change to another declared one unnoticed;
+which rows are labelled is public.
 """
 
 from __future__ import annotations
@@ -88,7 +90,8 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
     An unlabelled row touches the trees only, a labelled one the leaves only, so each gets the whole budget; a
     person with a row in both sets is covered by ``persons_in_both=True``. Giving a label to a row that had
     none counts as removing one row and adding another. ``feature_privacy=False``: epsilon-DP for changing
-    one label, features and the fact of being labelled being public; trees are cut at exact medians.
+    one label to another declared one. Features are public, and so is which rows have a declared label; trees
+    are cut at exact medians.
 
     **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 3) as `PartitioningEnsembleClassifier`
     does, and in the label noise of SSPE-2: a changed label moves two counts, so Laplace(1 / epsilon) on all
@@ -199,8 +202,9 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     labels. It predicts the unlabelled rows, and the second ensemble counts these predictions, without noise
     because they are public already. Both ensembles predict together, their counts added up.
 
-    **Guarantee.** Epsilon-DP for changing one label ((epsilon, delta)-DP by zCDP if delta > 0); features and
-    the fact of being labelled are public, and `neighboring` is not used.
+    **Guarantee.** Epsilon-DP for changing one label to another declared one ((epsilon, delta)-DP by zCDP if
+    delta > 0). Features are public, and so is which rows have a declared label; a missing or undeclared label
+    is no label. `neighboring` is not used.
 
     **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 4): the text places it in setting I,
     where its many trees on the same rows would cost many times epsilon; only label privacy makes sense. There
@@ -211,7 +215,7 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     ----------
     {parameters}
     transduction_ : ndarray
-        Predicted labels of the unlabelled rows, in their order.
+        Predicted labels of the rows without a declared label, in their order; which rows these are is public.
 
     Examples
     --------

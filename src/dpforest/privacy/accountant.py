@@ -46,9 +46,9 @@ class BudgetAccountant:
     PostgreSQL server, and `open` finds it again: shared by processes, crashes and people.
 
     As a context manager it pays for every fit inside the block that has no accountant of its own: in this
-    thread, in threads that have entered none themselves, and in worker processes that are sent an estimator
-    from inside the block. An estimator that is *made* in another process knows nothing of the block: pass
-    the accountant as a parameter there.
+    thread, in threads that have entered none themselves, in processes that this one has started, and
+    wherever an estimator is sent from inside the block. An estimator that is *made* on another machine knows
+    nothing of the block: pass the accountant as a parameter there.
 
     Parameters
     ----------

@@ -2,7 +2,8 @@
 
 ``with accountant:`` enters it in the current context. Threads start with an empty context, so every entry is
 known to the whole process too: a thread that has entered nothing itself works for whoever has. Processes get
-it with the estimator that is sent to them (`dpforest.forests.charging`).
+it with the estimator that is sent to them (`dpforest.forests.charging`), or are told by their parent
+(`family`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpforest.privacy.errors import PrivacyError
+from dpforest.privacy.family import tell_children, told_by_parents
 
 if TYPE_CHECKING:
     from dpforest.privacy.accountant import BudgetAccountant
@@ -36,6 +38,7 @@ def enter(accountant: BudgetAccountant) -> None:
     entry = _Entry(accountant, _here.get())
     _everywhere.append(entry)
     _here.set(entry)
+    _tell()
 
 
 def leave(accountant: BudgetAccountant) -> None:
@@ -51,6 +54,7 @@ def leave(accountant: BudgetAccountant) -> None:
         entry = next((one for one in reversed(_everywhere) if one.accountant is accountant), None)
     if entry is not None:
         _everywhere.remove(entry)
+        _tell()
 
 
 @contextmanager
@@ -74,17 +78,25 @@ def current() -> BudgetAccountant | None:
     entry = _here.get()
     if entry is not None:
         return entry.accountant
-    entries = tuple(_everywhere)
-    innermost = {id(one.accountant): one.accountant for one in _innermost(entries)}
-    if len(innermost) > 1:
+    payers = _payers(tuple(_everywhere)) or list({id(one): one for one in told_by_parents()}.values())
+    if len(payers) > 1:
         raise PrivacyError(
             "several accountants are entered in other threads, and this thread has entered none: give the "
             "estimator its accountant as a parameter."
         )
-    return next(iter(innermost.values()), None)
+    return payers[0] if payers else None
 
 
-def _innermost(entries: tuple[_Entry, ...]) -> list[_Entry]:
-    """Leave out the blocks around other blocks."""
+def _payers(entries: tuple[_Entry, ...]) -> list[BudgetAccountant]:
+    """Return the accountants of the innermost blocks."""
     around = {id(entry.around) for entry in entries}
-    return [entry for entry in entries if id(entry) not in around]
+    innermost = [entry.accountant for entry in entries if id(entry) not in around]
+    return list({id(accountant): accountant for accountant in innermost}.values())
+
+
+def _tell() -> None:
+    """Tell child processes who pays; again if another thread has changed that meanwhile."""
+    told = None
+    while told != (entries := tuple(_everywhere)):
+        tell_children(_payers(entries))
+        told = entries

@@ -31,7 +31,11 @@ class NeighboringRelation(Enum):
     """A neighbour has one row exchanged for any other row; the number of rows is public."""
 
     LABEL_CHANGE = "label_change"
-    """A neighbour has the same rows but one label changed; the features are public."""
+    """A neighbour has one label changed to another declared one; all else is public.
+
+    That is the features, and which rows carry a declared label at all: a label that is missing or not
+    declared makes a row unlabelled for everybody to see, and no promise covers such a change.
+    """
 
     def phrase(self, unit: str = ONE_ROW_PER_PERSON) -> str:
         """Return the words that follow "epsilon = 1 for ..." in a sentence.
