@@ -75,17 +75,9 @@ def test_a_claim_and_a_schema_make_up_for_what_a_subject_does_not_say(own_model,
     (tmp_path / "schema.json").write_text(json.dumps(age))
     options = ("--runs", "400", "--jobs", "2", "--claim", "1", "--schema", "schema.json")
     # a program of its own, whose worker processes must find the module of the working directory
-    program = [
-        sys.executable,
-        "-c",
-        "from dpforest.cli import main; main()",
-        "audit",
-        "run",
-        "own_model:Plain",
-    ]
-    done = subprocess.run(
-        [*program, "own_model:Plain", *options], capture_output=True, text=True, cwd=tmp_path
-    )
+    program = "from dpforest.cli import main; main()"
+    command = [sys.executable, "-c", program, "audit", "run", "own_model:Plain", *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "attribute n_rows_" in done.stdout
     assert "Give claim=epsilon" in run("run", "own_model:Plain").output

@@ -14,6 +14,8 @@ from dpforest.cli.answers import AnsweringCommand, answer, answers_in_json, note
 from dpforest.cli.schema import FILE, check_new, load_schema
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dpforest.audit import AuditReport, AuditResult
 
 RUNS, QUICK_RUNS, GO_ON = 4000, 500, 4
@@ -68,20 +70,38 @@ def run(
     are done. The exit code is 1 if a violation was found, else 2 if a subject could not be audited, 130 after
     Ctrl-C.
     """
-    from dpforest.audit import audit_every, every_estimator
-    from dpforest.cli.reports import console, line
+    from dpforest.audit import every_estimator
+    from dpforest.cli.reports import console
 
     chosen = _chosen(every_estimator(), subjects)
     if show_list:
         answer({"subjects": list(chosen)}, "\n".join(chosen))
         return
     check_new(out, overwrite=True)
-    screen = None if answers_in_json() else console()
     per_subject = runs or (QUICK_RUNS if quick else RUNS)
-    if screen:
-        screen.print(
-            f"{len(chosen)} subjects, {per_subject:,} fits each; Ctrl-C stops and keeps what is done."
-        )
+    report, cannot = _audited(
+        chosen,
+        None if answers_in_json() else console(),
+        runs=per_subject,
+        max_runs=GO_ON * per_subject,
+        claim=claim,
+        schema=load_schema(schema_file, target)[0] if schema_file else None,
+        confidence=1 - alpha,
+        n_jobs=jobs,
+        random_state=seed,
+    )
+    if out is not None:
+        from dpforest.modelfile.files import write_file
+
+        write_file(out, json.dumps(report.to_dicts(), indent=2).encode() + b"\n")
+    _tell(report, cannot)
+
+
+def _audited(chosen: dict[str, Any], screen: Console | None, **options: Any) -> tuple[AuditReport, list[str]]:
+    """Audit everything that was chosen; return the results, and the names of what cannot be audited."""
+    from dpforest.audit import audit_every
+    from dpforest.cli.reports import line
+
     cannot: list[str] = []
 
     def show(result: AuditResult) -> None:
@@ -92,29 +112,16 @@ def run(
         cannot.append(name)
         note(f"{name}: {error}")
 
+    if screen:
+        fits = f"{len(chosen)} subjects, {options['runs']:,} fits each"
+        screen.print(f"{fits}; Ctrl-C stops and keeps what is done.")
     try:
-        report = audit_every(
-            chosen,
-            runs=per_subject,
-            max_runs=GO_ON * per_subject,
-            claim=claim,
-            schema=load_schema(schema_file, target)[0] if schema_file else None,
-            confidence=1 - alpha,
-            n_jobs=jobs,
-            random_state=seed,
-            on_result=show,
-            on_failure=tell,
-        )
+        return audit_every(chosen, on_result=show, on_failure=tell, **options), cannot
     except ValueError as error:  # no domain, no claim, too few runs
         raise click.UsageError(f"{error} (Here: --claim, --schema, --runs, --seed.)") from error
-    if out is not None:
-        from dpforest.modelfile.files import write_file
-
-        write_file(out, json.dumps(report.to_dicts(), indent=2).encode() + b"\n")
-    _tell(report)
 
 
-def _tell(report: AuditReport) -> None:
+def _tell(report: AuditReport, cannot: list[str]) -> None:
     """Answer, and end with the exit code that fits."""
     stopped = ", interrupted" if report.interrupted else ""
     failed = f", {len(cannot)} could not be audited" if cannot else ""
