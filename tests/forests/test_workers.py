@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 
 from dpforest import DiPriMeForestClassifier
-from dpforest.privacy import BudgetAccountant, BudgetExceededError, LeftBehind, PrivacyError
+from dpforest.privacy import BudgetAccountant, BudgetExceededError, LeftBehind, PrivacyError, nobody_pays
 
 X = np.random.default_rng(0).random((60, 2))
 Y = (X[:, 0] > 0.5).astype(int)
@@ -139,6 +139,8 @@ def test_a_thread_works_for_the_innermost_block_and_refuses_to_guess():
         assert "as a parameter" in str(refused)
         assert own is other
         assert BudgetAccountant.current() is outer
+    with outer, nobody_pays(), inner:
+        assert in_a_thread(BudgetAccountant.current) is inner
     assert in_a_thread(BudgetAccountant.current) is None
     assert len(outer) + len(inner) + len(other) == 0
 

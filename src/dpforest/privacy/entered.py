@@ -89,9 +89,15 @@ def current() -> BudgetAccountant | None:
 
 def _payers(entries: tuple[_Entry, ...]) -> list[BudgetAccountant]:
     """Return the accountants of the innermost blocks."""
-    around = {id(entry.around) for entry in entries}
+    around = {id(outer) for entry in entries for outer in _blocks_around(entry)}
     innermost = [entry.accountant for entry in entries if id(entry) not in around]
-    return list({id(accountant): accountant for accountant in innermost}.values())
+    return list({id(payer): payer for payer in innermost if payer is not None}.values())
+
+
+def _blocks_around(entry: _Entry) -> Iterator[_Entry]:
+    while entry.around is not None:
+        entry = entry.around
+        yield entry
 
 
 def _tell() -> None:
