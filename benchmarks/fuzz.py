@@ -345,8 +345,10 @@ def write_seeds(directory):
         is_class = estimator._task == "classification"
         schema = Schema(features, Classes(["died", "home"]) if is_class else Range(0, 1, levels=64))
         y = rng.choice(["died", "home", None], 90) if is_class else rng.random(90)
-        options = {} if estimator().n_estimators == 1 else {"n_estimators": 3}
-        delta = 1e-6 if number % 3 == 0 else 0.0
+        options = {} if estimator().n_estimators in (None, 1) else {"n_estimators": 3}
+        delta = (
+            1e-6 if number % 3 == 0 or estimator().n_estimators is None else 0.0
+        )  # the default forests boost then
         model = estimator(schema=schema, max_depth=2, delta=delta, **options).fit(X, y)
         model.save(Path(directory) / f"model-{name}.json")
     text = {"id": Nominal(["A", "?", "Ü", "1", "01"]), "crp": Numeric(-0.5, 500, bins=1024)}

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "inspection": {"trees"},
     "linear": {"curator", "privacy", "schema"},
     "trees": {"curator", "privacy", "schema", "structure"},
+    "boosting": {"curator", "mechanisms", "privacy", "schema", "structure"},
     "audit": {
         "baselines",
         "curator",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
         "trees",
     },
     "forests": {
+        "boosting",
         "curator",
         "linear",
         "mechanisms",

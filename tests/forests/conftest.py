@@ -12,6 +12,8 @@ CLASSIFY, REGRESS = Schema(FEATURES, Classes(["home", "died"])), Schema(FEATURES
 MODELS = {
     "guided": dpforest.PrivateForestClassifier(schema=CLASSIFY),
     "guided regression": dpforest.PrivateForestRegressor(schema=REGRESS),
+    "boosted": dpforest.PrivateForestClassifier(schema=CLASSIFY, delta=1e-6),
+    "boosted regression": dpforest.PrivateForestRegressor(schema=REGRESS, delta=1e-6),
     "DiPriMe": dpforest.DiPriMeForestClassifier(schema=CLASSIFY),
     "DiPriMeExp": dpforest.DiPriMeForestClassifier(schema=CLASSIFY, variant="exponential"),
     "DiPriMeFlip": dpforest.DiPriMeForestClassifier(schema=CLASSIFY, variant="permute_and_flip"),

@@ -105,10 +105,10 @@ def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, Reading
 
 def _forest(model: Any, probes: NDArray[Any]) -> dict[str, Reading]:
     """Everything that a forest of ours releases, arranged around the probes."""
-    from dpforest.trees import find_leaves
+    from dpforest.trees import cells_for, find_leaves
 
     trees, statistics, schema = model.trees_, model.leaf_statistics_, model.schema_
-    leaves = find_leaves(trees, schema.encode_features(probes))
+    leaves = find_leaves(trees, cells_for(model, probes))
     statistics = statistics.reshape(trees.n_trees, trees.n_leaves, -1).astype(np.float64)
     met = statistics[np.arange(trees.n_trees)[:, None], leaves]  # (tree, probe, statistic)
     apart = (leaves != leaves[:, :1]).astype(np.float64)[:, 1:]  # who is told from the odd row

@@ -167,10 +167,10 @@ def refuted_epsilon(right: int, guesses: int, canaries: int, alpha: float, delta
 
 def _guess_from_leaves(model: Any, X: NDArray[Any], y: NDArray[Any], other: NDArray[Any]) -> Numbers:
     """Score canaries by the released statistics of their leaves, added up over the trees."""
-    from dpforest.trees import find_leaves
+    from dpforest.trees import cells_for, find_leaves
 
     schema, trees = model.schema_, model.trees_
-    cells = schema.encode_features(X)
+    cells = cells_for(model, X)
     mine, others = (_target_parts(schema, target) for target in (y, other))
     statistics = _as_counts(model, trees.n_trees, trees.n_leaves, mine.shape[1])
     replaced = model.guarantee_.relation is not NeighboringRelation.ADD_OR_REMOVE_ONE

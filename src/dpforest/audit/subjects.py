@@ -38,8 +38,15 @@ PROMISES: dict[str, dict[str, Any]] = {
 }
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "PrivateForestClassifier": {"noisy depth": {"max_depth": None}},
-    "PrivateForestRegressor": {"two trees": {"n_estimators": 2}},
+    "PrivateForestClassifier": {
+        "noisy depth": {"max_depth": None},
+        "boosted": {"delta": 1e-6, "n_estimators": 2},
+        "boosted, three classes": {"delta": 1e-6, "schema": THREE_CLASSES},
+    },
+    "PrivateForestRegressor": {
+        "two trees": {"n_estimators": 2},
+        "boosted": {"delta": 1e-6, "n_estimators": 2},
+    },
     "DiPriMeForestClassifier": {
         "two trees": {"n_estimators": 2},
         "exponential": {"variant": "exponential"},

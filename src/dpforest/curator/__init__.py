@@ -6,6 +6,7 @@ then adds noise, and returns only what the mechanism released. `observer.py` let
 """
 
 from dpforest.backends import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS
+from dpforest.curator.gradients import QUANTILE_PARTS, TARGET_SPAN, Columns, Feature, Released
 from dpforest.curator.observer import Look, Observer, watched_by
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
 from dpforest.curator.queries import Curator
@@ -19,13 +20,18 @@ __all__ = [
     "MAX_PER_ROW",
     "MAX_ROWS",
     "PERMUTE_AND_FLIP",
+    "QUANTILE_PARTS",
+    "TARGET_SPAN",
     "Block",
     "Centres",
+    "Columns",
     "Curator",
+    "Feature",
     "Look",
     "Noisy",
     "Observer",
     "PrivateTable",
+    "Released",
     "Subsets",
     "SumQueries",
     "Sums",

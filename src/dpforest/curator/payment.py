@@ -92,6 +92,11 @@ class Payments:
         self._observer = observer
 
     @property
+    def is_noiseless(self) -> bool:
+        """Whether answers are exact, and the fit void of any promise."""
+        return self._noiseless
+
+    @property
     def _is_pure(self) -> bool:
         return self.ledger.plan.currency == "pure"
 

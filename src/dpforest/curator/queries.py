@@ -54,6 +54,7 @@ from dpforest.backends import (
 )
 from dpforest.curator.assignment import GivenTrees, KeyedTrees
 from dpforest.curator.cuts import balanced_cuts
+from dpforest.curator.gradients import GradientQueries
 from dpforest.curator.observer import observer_of, question
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Noisy, Payments
 from dpforest.curator.sums import SumQueries
@@ -68,7 +69,7 @@ LEAF_COUNTS, LEAF_SUMS, LABEL_SUMS = Query(Kind.LEAF_COUNTS), Query(Kind.LEAF_SU
 CHUNK_ENTRIES = 2**18  # table entries that one call of a mechanism sees
 
 
-class Curator(SumQueries):
+class Curator(SumQueries, GradientQueries):
     """Owner of private rows; answers a fixed list of questions, each charged before it is looked up.
 
     Parameters

@@ -13,13 +13,20 @@ from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dpforest.curator import Curator
+from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest
-from dpforest.forests.foresight import Shape, codes_of, shapes_of
-from dpforest.forests.parameters import choice, parameters
-from dpforest.privacy import Kind, Pool, row_multiplier
+from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
+from dpforest.forests.parameters import choice, parameters, whole
+from dpforest.forests.release import PrivateRelease, Trained
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier
 from dpforest.schema import Schema
+from dpforest.structure.additive import UNIT
 
 COUNTING = Fraction(2, 100)  # of the whole budget
 _TOLD = "telling whether the tree will do alone"
@@ -52,12 +59,70 @@ def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int
 class GuidedTree(PrivateForest):
     """Plan of the budget, the same for both tasks."""
 
-    n_estimators: Any = field(default=1, kw_only=False)
+    n_estimators: Any = field(default=None, kw_only=False)
 
-    _rules: ClassVar = {**PrivateForest._rules, "n_estimators": choice(1), "as_published": choice(False)}
+    _rules: ClassVar = {
+        **PrivateForest._rules,
+        "n_estimators": whole(1, boosted.MOST_ROUNDS, or_none=True),
+        "as_published": choice(False),
+    }
     _may_be_additive: ClassVar[bool] = True
+    _most_trees: ClassVar[int]  # without delta
+
+    def privacy_plan(self) -> BudgetPlan:
+        """Tell what `fit` will spend, by purpose. Needs no data."""
+        plan = super().privacy_plan()
+        if not self.delta and self.n_estimators is not None and self.n_estimators > self._most_trees:
+            raise ValueError(
+                f"{type(self).__name__}: n_estimators={self.n_estimators!r} is not valid with delta=0; "
+                f"expected a whole number up to {self._most_trees} or None. More trees need delta > 0."
+            )
+        return plan
+
+    def _columns(self, schema: Schema, words: RandomWords) -> Schema:
+        if self.delta:
+            boosted.check_plan(self.privacy_plan(), schema.n_features)
+            return schema
+        return self._pure_columns(schema, words)
+
+    def _pure_columns(self, schema: Schema, words: RandomWords) -> Schema:
+        """Add columns for the model that pure epsilon-DP pays for; by default none."""
+        return schema
+
+    def _train(self, curator: Curator) -> Trained:
+        if self.delta:
+            return boosted.train(curator, self.n_estimators, self.max_depth)
+        return self._train_purely(curator)
+
+    def _train_purely(self, curator: Curator) -> Trained:
+        """Make the model that pure epsilon-DP pays for."""
+        raise NotImplementedError
+
+    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        additive = release.trained.additive
+        if additive is not None and additive.pairs is not None:
+            return release.statistics / UNIT
+        return self._pure_votes(release)
+
+    def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+        """Turn leaf statistics into votes."""
+        raise NotImplementedError
+
+    def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
+        wide = cells if self.additive_ is None else self.additive_.widen(cells)
+        return super()._sum_parts(wide, n_threads)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Decrease of impurity, or with delta of the loss, by each feature, from released values."""
+        check_is_fitted(self)
+        if self.additive_ is not None and self.additive_.pairs is not None:
+            return boosted.importances(self.additive_)
+        return super().feature_importances_
 
     def _pools(self) -> list[Pool]:
+        if self.delta:
+            return boosted.pools()
         return [
             Pool("count", COUNTING, "noisy totals of the target, from which everything else follows"),
             Pool(
@@ -80,6 +145,9 @@ class GuidedTree(PrivateForest):
             Made of the plan, the ledger and released counts only.
         """
         check_is_fitted(self)
+        if self.additive_ is not None and self.additive_.pairs is not None:
+            given = (self.settings_[name] is not None for name in ("n_estimators", "max_depth"))
+            return boosted.explain(self.ledger_, self.trees_.n_trees, self.trees_.depth, *given)
         plan, depth = self.ledger_.plan, self.trees_.depth
         lines = [f"The whole budget is {plan.guarantee}."]
         for part, kinds in _PARTS.items():

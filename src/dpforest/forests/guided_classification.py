@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,9 @@ MANY_WEIGHTS = [
     if tree + linear > 0
 ]
 
-_TREES = """n_estimators : 1, default=1
-        Number of trees; there is one.
+_TREES = """n_estimators : int or None, default=None
+        Without delta there is one tree. With delta the number of rounds, up to 100; None follows from a noisy
+        count.
     """
 
 
@@ -229,7 +230,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     True
     """
 
-    def _columns(self, schema: Schema, words: RandomWords) -> Schema:
+    _most_trees: ClassVar[int] = 1
+
+    def _pure_columns(self, schema: Schema, words: RandomWords) -> Schema:
         """Add sums and differences of random pairs of ordered features, so that cuts can be oblique."""
         ordered = [name for name, feature in schema.features.items() if not feature.is_nominal]
         if len(ordered) < 2:
@@ -244,10 +247,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             drawn[Combination(*names, 1 if sign % 2 else -1)] = None
         return Schema(schema.features, schema.target, tuple(drawn))
 
-    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+    def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
         return self._guided_shapes(schema, n_trees=1, most=MOST_LEVELS)
 
-    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+    def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         splits, centres, leaves = least_shares(shape.depth)
         amount = float(self.privacy_plan().amount("model"))
         little, much = (_linear_asks(schema, amount, share) for share in (min(BESIDE_A_TREE), LINEAR_ALONE))
@@ -262,7 +265,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             *much,
         ]
 
-    def _train(self, curator: Curator) -> Trained:
+    def _train_purely(self, curator: Curator) -> Trained:
         released, sd = curator.class_counts("count")
         counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
@@ -333,7 +336,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         trees = grow_guided(curator, "model", splitting, depth, shares, counted, top.tree)
         return trees, curator.leaf_histograms("model", trees, share - top.spent - splitting)
 
-    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+    def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         counts, noise_sd = release.statistics[0], release.trained.leaf_noises[0]
         if release.trained.additive is not None:
             return _leaf_scores(counts, noise_sd)[None]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,7 +18,7 @@ from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import WHOLE, Ask, Shape, choose, count_leaves
 from dpforest.forests.guided import GuidedTree, guided_depth
-from dpforest.forests.parameters import parameters, whole
+from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Kind, Query
@@ -45,7 +44,8 @@ MOST_LEVELS = 9  # unless max_depth says otherwise
 LEAST_SPAN = 0.02  # of the span before, or it is kept
 
 _N_TREES = """n_estimators : int or None, default=None
-        Number of trees; None takes three where rows times epsilon are enough, else one.
+        Number of trees, up to 10; None takes three where rows times epsilon are enough, else one. With delta
+        the number of rounds, up to 100; None follows from a noisy count.
     """
 
 
@@ -78,11 +78,9 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     True
     """
 
-    n_estimators: Any = field(default=None, kw_only=False)
+    _most_trees: ClassVar[int] = 10
 
-    _rules: ClassVar = {**GuidedTree._rules, "n_estimators": whole(1, 10, or_none=True)}
-
-    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+    def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
         if self.n_estimators is not None:
             yield from self._guided_shapes(schema, self.n_estimators, MOST_LEVELS)
             return
@@ -90,7 +88,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         yield from (shape for shape in several if shape.depth >= BOOSTED_LEVELS or self.max_depth is not None)
         yield from self._guided_shapes(schema, 1, MOST_LEVELS)
 
-    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+    def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         tree = (1 - MOST_FOR_CLIPPING) * (1 - RESIDUAL_CLIPPING) / shape.n_trees
         splits, centres = guided_shares(
             tree * SPLITTING, shape.depth, max(shape.depth - 1, 0), is_class=False
@@ -102,7 +100,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             count_leaves(schema, pool="model", share=tree * (1 - SPLITTING)),
         ]
 
-    def _train(self, curator: Curator) -> Trained:
+    def _train_purely(self, curator: Curator) -> Trained:
         schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
         enough = rows * self._finite_epsilon
@@ -152,7 +150,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     def _rows_released(self) -> float:
         return float(self.leaf_statistics_[0].sum()) / self.schema_.range.levels
 
-    def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
+    def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         """Turn sums into what each leaf adds to the target, in levels; the second output is not used."""
         statistics, additive = release.statistics, release.trained.additive
         if additive is None or len(additive.spans) != len(statistics):

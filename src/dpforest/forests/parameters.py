@@ -68,7 +68,10 @@ def choice(*options: Any) -> Rule:
 COMMON_RULES: dict[str, Rule] = {
     "n_estimators": whole(1, 65536),
     "epsilon": real(0, math.inf, closed="right"),
-    "delta": real(0, 1, closed="left"),
+    "delta": (
+        "a number in [0, 1), chosen without looking at the rows ('auto' would have to count them)",
+        real(0, 1, closed="left")[1],
+    ),
     "max_depth": whole(0, MAX_DEPTH, or_none=True),
     "on_leak": choice("raise", "warn"),
     "as_published": choice(True, False),

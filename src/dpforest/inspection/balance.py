@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees import find_leaves
+from dpforest.trees import cells_for, find_leaves
 
 
 def leaf_occupancy(model: Any, X: Any = None) -> NDArray[np.float64]:
@@ -45,7 +45,7 @@ def leaf_occupancy(model: Any, X: Any = None) -> NDArray[np.float64]:
             raise ValueError("This model released labels, not counts; give rows X to count.")
         counts = np.maximum(model.leaf_statistics_.sum(axis=2, dtype=np.float64), 0.0)
     else:
-        leaves = find_leaves(trees, model.schema_.encode_features(X))
+        leaves = find_leaves(trees, cells_for(model, X))
         counts = np.stack([np.bincount(tree, minlength=trees.n_leaves) for tree in leaves]).astype(np.float64)
     return _normalised(counts)
 

@@ -21,7 +21,7 @@ from dpforest.modelfile.errors import ModelFileError
 from dpforest.modelfile.signing import fingerprint
 from dpforest.privacy import Ledger, PrivacyError, PrivacyGuarantee, Receipt
 from dpforest.schema import Classes, Schema
-from dpforest.structure import Additive, FlatTrees
+from dpforest.structure import Additive, FlatTrees, Pairs
 from dpforest.structure.flat import EVERYTHING_LEFT
 
 MAX_DEPTH = 15
@@ -31,6 +31,8 @@ MAX_SET_CELLS = 2**28  # category sets times categories
 MAX_CLASSES = 4096
 MAX_QUERIES = 4096
 MAX_TREE_WEIGHT = 16.0
+MAX_PAIRS = 4096
+MAX_PAIR_CODES = 256
 MAX_NOISE = 2.0**62  # what mechanisms release has no more bits
 
 Scalar = str | int | float | bool | None
@@ -104,7 +106,10 @@ class ModelRecord:
         if names is not None and sorted(map(str, names)) != sorted(self.schema.names):
             raise ModelFileError("the feature names are not those of the schema.")
         _check_sizes(self.trees.n_trees, self.trees.depth, self.schema)
-        _check_walks(self.trees, self.schema)
+        pairs = None if self.additive is None else self.additive.pairs
+        if pairs is not None:
+            _check_pairs(pairs, self.schema)
+        _check_walks(self.trees, self.schema, pairs)
         _check_statistics(self.statistics, self.trees, self.schema)
         _check_noises(self.leaf_noises, self.trees)
         if self.additive is not None:
@@ -126,7 +131,7 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str], private_key:
     target = "target"
     while target in record.schema.features:
         target += "_"
-    body = {
+    body: dict[str, Any] = {
         "estimator": record.estimator,
         "parameters": record.parameters,
         "declared": record.declared,
@@ -151,8 +156,20 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str], private_key:
             "table": write_array(part.table),
             "tree_weight": part.tree_weight,
             "spans": part.spans.tolist(),
+            "boosted": _write_boosted(part),
         }
     write_document(body, path, private_key)
+
+
+def _write_boosted(part: Additive) -> dict[str, Any] | None:
+    if part.pairs is None or part.gains is None:
+        return None
+    return {
+        "scales": write_array(part.pairs.scales),
+        "pairs": write_array(part.pairs.columns),
+        "cuts": write_array(part.pairs.cuts),
+        "gains": write_array(part.gains),
+    }
 
 
 def read_record(path: str | os.PathLike[str], public_key: Any = None) -> ModelRecord:
@@ -228,8 +245,10 @@ def _parse(body: dict[str, Any]) -> ModelRecord:
 
 
 def _parse_additive(document: Any, schema: Schema) -> Additive:
-    if not isinstance(document, dict) or set(document) != {"table", "tree_weight", "spans"}:
-        raise ModelFileError("additive must be null or hold table, tree_weight and spans, and nothing else.")
+    if not isinstance(document, dict) or set(document) != {"table", "tree_weight", "spans", "boosted"}:
+        raise ModelFileError(
+            "additive must be null or hold table, tree_weight, spans and boosted, and nothing else."
+        )
     shape = read_shape(document["table"], "additive", (3,), MAX_ENTRIES)
     if shape != _additive_shape(schema):
         raise ModelFileError("the additive part does not fit the features and the target.")
@@ -237,7 +256,22 @@ def _parse_additive(document: Any, schema: Schema) -> Additive:
         raise ModelFileError("spans must be a list with one pair of numbers per tree.")
     spans = np.array(document["spans"], np.float64).reshape(-1, 2)
     table = read_array(document["table"], "additive", shape, np.int64)
-    return Additive(table, document["tree_weight"], spans)
+    return Additive(table, document["tree_weight"], spans, *_parse_boosted(document["boosted"], schema))
+
+
+def _parse_boosted(document: Any, schema: Schema) -> tuple[Pairs, NDArray[np.int64]] | tuple[None, None]:
+    if document is None:
+        return None, None
+    if not isinstance(document, dict) or set(document) != {"scales", "pairs", "cuts", "gains"}:
+        raise ModelFileError("a boosted part must hold scales, pairs, cuts and gains, and nothing else.")
+    limits = {"pairs": (2, 4 * MAX_PAIRS), "cuts": (1, MAX_PAIR_CODES)}
+    shapes = {name: read_shape(document[name], name, (axes,), most) for name, (axes, most) in limits.items()}
+    shapes |= {"scales": _additive_shape(schema)[:2], "gains": (schema.n_features,)}
+    scales, columns, cuts, gains = (
+        read_array(document[name], name, shapes[name], np.int64 if name == "gains" else np.int32)
+        for name in ("scales", "pairs", "cuts", "gains")
+    )
+    return Pairs(scales, columns, cuts), gains
 
 
 def _parse_trees(document: Any, schema: Schema) -> FlatTrees:
@@ -272,7 +306,19 @@ def _check_sizes(n_trees: int, depth: int, schema: Schema) -> None:
         raise ModelFileError(f"a model file has room for {MAX_ENTRIES} leaf entries; grow fewer leaves.")
 
 
-def _check_walks(trees: FlatTrees, schema: Schema) -> None:
+def _check_pairs(pairs: Pairs, schema: Schema) -> None:
+    """Refuse pairs that look at a cell or feature that does not exist, or whose codes could overflow."""
+    shape = _additive_shape(schema)[:2]
+    columns, cuts = pairs.columns, pairs.cuts
+    if pairs.scales.shape != shape or columns.ndim != 2 or columns.shape[1] != 4 or cuts.ndim != 1:
+        raise ModelFileError("the arrays of the pairs do not fit the features and each other.")
+    if len(columns) > MAX_PAIRS or len(cuts) >= MAX_PAIR_CODES or (np.diff(cuts.astype(np.int64)) < 0).any():
+        raise ModelFileError("there are too many pairs or cuts of them, or the cuts do not rise.")
+    if not ((columns[:, :2] >= 0) & (columns[:, :2] < schema.n_features)).all():
+        raise ModelFileError("a pair is made of a feature that does not exist.")
+
+
+def _check_walks(trees: FlatTrees, schema: Schema, pairs: Pairs | None) -> None:
     """Refuse trees in which some row could make a kernel read outside of an array.
 
     A walk reads ``cells[row, feature]``; then, where the threshold t is negative, ``left_sets[-t - 1, cell]``
@@ -287,9 +333,11 @@ def _check_walks(trees: FlatTrees, schema: Schema) -> None:
         raise ModelFileError(f"a model file has room for {MAX_SET_CELLS} entries of category sets.")
     if feature.size == 0:
         return
-    if feature.min() < 0 or feature.max() >= schema.n_columns:
+    n_pairs, n_codes = (0, 0) if pairs is None else (len(pairs.columns), pairs.n_codes)
+    if feature.min() < 0 or feature.max() >= schema.n_columns + n_pairs:
         raise ModelFileError("a node looks at a feature that does not exist.")
-    n_cells, nominal = schema.n_cells, schema.nominal
+    n_cells = np.append(schema.n_cells, [n_codes] * n_pairs)
+    nominal = np.append(schema.nominal, np.zeros(n_pairs, np.bool_))
     if nominal.any() and n_cells[nominal].max() > n_set_cells:
         raise ModelFileError("the category sets are narrower than a nominal feature.")
     by_set = threshold < 0
@@ -321,6 +369,10 @@ def _check_additive(part: Additive, schema: Schema) -> None:
         raise ModelFileError("a score of the additive part is too large.")
     if type(part.tree_weight) is not float or not 0 <= part.tree_weight <= MAX_TREE_WEIGHT:
         raise ModelFileError(f"tree_weight must be a number from 0 to {MAX_TREE_WEIGHT}.")
+    if (part.gains is None) != (part.pairs is None) or (
+        part.gains is not None and (part.gains.shape != (schema.n_features,) or part.gains.min() < 0)
+    ):
+        raise ModelFileError("a boosted part needs a gain of 0 or more for every feature.")
     spans = part.spans
     if spans.ndim != 2 or not np.isfinite(spans).all() or not (spans[:, 0] < spans[:, 1]).all():
         raise ModelFileError("the spans of the trees are not pairs of rising numbers.")

@@ -38,6 +38,13 @@ class Kind(Enum):
     LEAF_LABELS = "leaf labels"
     LABEL_SUMS = "label sums"
     PART_WEIGHTS = "weights of the parts"
+    MARGINALS = "marginals of the features"
+    TARGET_MEAN = "mean of the target"
+    RESIDUALS = "quantile of the residuals"
+    GRADIENTS = "gradients along the features"
+    STEP_LENGTH = "length of a step"
+    CUTS = "cuts by gradients"
+    LEAF_GRADIENTS = "leaf gradients"
     OTHER = "other"
 
 

@@ -8,7 +8,7 @@ composition of pools is monotone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from threading import Lock
 from typing import Any
@@ -58,6 +58,7 @@ class Ledger:
     def __init__(self, plan: BudgetPlan) -> None:
         self._plan = plan
         self._events: tuple[Event, ...] = ()
+        self._spent: dict[str, Fraction] = {}  # by pool: the sum of the costs of its events
         self._frozen = False
         self._lock = Lock()
         self._process = os.getpid()
@@ -131,6 +132,7 @@ class Ledger:
                     "give the pool a larger share in the plan or ask less often."
                 )
             self._events = (*self._events, event)
+            self._spent[pool] = holds - remaining + cost
         return event
 
     def freeze(self) -> None:
@@ -147,7 +149,7 @@ class Ledger:
             The pool.
         """
         name = self._plan.pool(pool).name
-        return sum((event.cost for event in self._events if event.pool == name), Fraction(0))
+        return self._spent.get(name, Fraction(0))
 
     def remaining(self, pool: str) -> Fraction:
         """Return what a pool still holds, per row.
@@ -226,7 +228,7 @@ class Ledger:
         )
         check_addable((event.cost for event in events), "costs")
         ledger = cls(plan)
-        ledger._events, ledger._frozen = events, True
+        ledger._events, ledger._spent, ledger._frozen = events, _spent(events), True
         for pool in plan.pools:
             if ledger.remaining(pool.name) < 0:
                 raise BudgetExceededError(f"the queries cost more than pool {pool.name!r} of the plan holds.")
@@ -254,6 +256,7 @@ class Ledger:
 
     def __setstate__(self, state: tuple[BudgetPlan, tuple[Event, ...]]) -> None:
         self._plan, self._events = state
+        self._spent = _spent(self._events)
         self._frozen = True
         self._lock = Lock()
         self._process = os.getpid()
@@ -280,3 +283,11 @@ class Ledger:
 
     def _summary(self) -> str:
         return f"spent {self._plan.symbol} = {short(self.total())} of {short(self._plan.total)} per row"
+
+
+def _spent(events: Iterable[Event]) -> dict[str, Fraction]:
+    """Add up the costs of events by pool."""
+    found: dict[str, Fraction] = {}
+    for event in events:
+        found[event.pool] = found.get(event.pool, Fraction(0)) + event.cost
+    return found

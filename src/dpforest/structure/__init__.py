@@ -6,5 +6,6 @@ rows through them. Nothing here has seen a row.
 
 from dpforest.structure.additive import Additive
 from dpforest.structure.flat import FlatTrees
+from dpforest.structure.pairs import Pairs
 
-__all__ = ["Additive", "FlatTrees"]
+__all__ = ["Additive", "FlatTrees", "Pairs"]

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.structure.pairs import Pairs
+
 UNIT = 2**16  # scores are kept as whole multiples of 1 / UNIT
 _NO_SPANS = np.empty((0, 2))
 
@@ -24,6 +26,10 @@ class Additive:
         What the trees' scores are multiplied by.
     spans : ndarray of shape (n_trees, 2) or (0, 2)
         For numbers: what the first and last level of each tree's own target stand for.
+    pairs : Pairs or None
+        For boosted models: the columns of two features that their trees cut, behind the features.
+    gains : ndarray of int64, shape (n_features,), or None
+        For boosted models: what each feature adds to the fit, by released values, in units of 1 / UNIT.
 
     Examples
     --------
@@ -37,6 +43,8 @@ class Additive:
     table: NDArray[np.int64]
     tree_weight: float
     spans: NDArray[np.float64]
+    pairs: Pairs | None = None
+    gains: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -51,6 +59,10 @@ class Additive:
         for feature, scores in enumerate(self.table):
             total += scores[cells[:, feature]]
         return total / UNIT
+
+    def widen(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """Return the cells of rows with the columns that trees cut beside the features."""
+        return cells if self.pairs is None else self.pairs.append(cells)
 
     def spreads(self, n_cells: NDArray[np.int32]) -> NDArray[np.float64]:
         """How much the scores of each feature differ between its own cells, on average over outputs.

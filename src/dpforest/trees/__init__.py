@@ -24,12 +24,13 @@ from dpforest.trees.leaves import (
     majority_votes,
     target_means,
 )
-from dpforest.trees.prediction import find_leaves, sum_leaf_values
+from dpforest.trees.prediction import cells_for, find_leaves, sum_leaf_values
 from dpforest.trees.pruning import prune_by_errors, prune_by_gini, reachable_leaves
 from dpforest.trees.shrinkage import shrunk_means, shrunk_shares
 
 __all__ = [
     "ROOT_TWO",
+    "cells_for",
     "class_probabilities",
     "class_shares",
     "feature_importances",

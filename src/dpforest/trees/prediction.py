@@ -33,6 +33,7 @@ def sum_leaf_values(
     """
     from dpforest.trees import _kernels
 
+    _check_columns(trees, cells)
     out = np.zeros((len(cells), values.shape[2]))
     splits = (trees.feature, trees.threshold, trees.left_sets, trees.depth)
     borders = np.linspace(0, len(cells), n_threads + 1).astype(int)
@@ -61,6 +62,29 @@ def find_leaves(trees: FlatTrees, cells: NDArray[Any]) -> NDArray[np.int64]:
     """
     from dpforest.trees import _kernels
 
+    _check_columns(trees, cells)
     out = np.empty((trees.n_trees, len(cells)), np.int64)
     _kernels.find_leaves(cells, trees.feature, trees.threshold, trees.left_sets, trees.depth, out)
     return out
+
+
+def cells_for(model: Any, X: Any) -> NDArray[Any]:
+    """Encode rows as the trees of a fitted model look at them: features, then columns made of several.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any forest of this library.
+    X : data frame or array
+        Rows.
+    """
+    cells: NDArray[Any] = model.schema_.encode_features(X)
+    if model.additive_ is not None:
+        cells = model.additive_.widen(cells)
+    return cells
+
+
+def _check_columns(trees: FlatTrees, cells: NDArray[Any]) -> None:
+    """Kernels read cells without looking at the bounds of the array."""
+    if trees.feature.max(initial=-1) >= cells.shape[1]:
+        raise ValueError("the trees look at columns that the rows do not have.")

@@ -152,7 +152,8 @@ def _estimator(
     given = {"n_estimators": 3, "max_depth": 2, "epsilon": 4.0, "verbose": 1} | changes | promise
     given["schema"] = world.schema(target)
     _, accepts = kind._rules["n_estimators"]
-    if not accepts(given["n_estimators"]):  # a single tree by definition
+    most = 3 if given.get("delta") else getattr(kind, "_most_trees", 3)
+    if not accepts(given["n_estimators"]) or most == 1:  # a single tree by definition
         del given["n_estimators"]
     if "n_second" in kind().get_params():
         given["n_second"] = 2

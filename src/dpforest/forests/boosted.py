@@ -1,0 +1,99 @@
+"""The default forests with delta: boosting on top of a linear part (see `dpforest.boosting`), as a model.
+
+`guided` hands over to these functions where the plan counts zCDP. A boosted model is kept like any other: the
+linear part as scores by cell (`Additive`), the rounds as trees whose leaf statistics are whole-number scores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest.boosting import COUNTING, Boosted, boost
+from dpforest.boosting.state import SCORE_ONE
+from dpforest.curator import TARGET_SPAN, Curator
+from dpforest.forests.release import Trained
+from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool
+from dpforest.schema import Classes, Schema
+from dpforest.structure import Additive
+from dpforest.structure.additive import UNIT
+
+MOST_ROUNDS = 100
+LEAST_RHO = 1e-9  # per row and 1000 features; noise for less could not be drawn in whole numbers
+_PARTS = {
+    "counting rows": (Kind.CLASS_COUNTS, Kind.ROW_COUNT),
+    "marginals of the features": (Kind.MARGINALS,),
+    "where the target lies": (Kind.TARGET_MEAN, Kind.LOWER_BOUND, Kind.UPPER_BOUND, Kind.RESIDUALS),
+    "the linear part": (Kind.PRODUCTS, Kind.GRADIENTS, Kind.STEP_LENGTH),
+    "choosing cuts": (Kind.CUTS,),
+    "values of the nodes": (Kind.LEAF_GRADIENTS,),
+}
+
+
+def pools() -> list[Pool]:
+    """Divide the budget of a boosted model."""
+    return [
+        Pool("count", COUNTING, "a noisy count, from which everything else follows"),
+        Pool(
+            "model", 1 - COUNTING, "marginals, linear part, rounds of boosting with gradients of every leaf"
+        ),
+    ]
+
+
+def check_plan(plan: BudgetPlan, n_features: int) -> None:
+    """Refuse budgets for which no noise can be drawn, before anything is charged."""
+    least = LEAST_RHO * max(1.0, n_features / 1000)
+    if plan.total < least:
+        raise ValueError(
+            f"epsilon={float(plan.epsilon):g} with delta={float(plan.delta):g} leaves a rho of "
+            f"{float(plan.total):.2g} for one row, below {least:.2g}: nothing could be learnt. Raise them."
+        )
+
+
+def train(curator: Curator, n_rounds: int | None, depth: int | None) -> Trained:
+    """Make a boosted model."""
+    model = boost(curator, n_rounds, depth)
+    target = curator.schema.target
+    table = model.table.copy()
+    table[0] += model.constant  # every row has one cell of the first feature
+    scores, leaves = (_outputs(part, curator.schema) for part in (table, model.values))
+    if not isinstance(target, Classes):
+        scores, leaves = scores[..., :1], leaves
+    additive = Additive(scores, 1.0, np.empty((0, 2)), model.pairs, _whole_gains(model))
+    return Trained(model.trees, leaves, additive=additive)
+
+
+def _outputs(scores: NDArray[np.int64], schema: Schema) -> NDArray[np.int64]:
+    """Scores of every class, or levels of the target and nothing, in units of 1 / UNIT."""
+    nothing = np.zeros_like(scores[..., :1])
+    if isinstance(schema.target, Classes):
+        whole = scores * (UNIT // SCORE_ONE)
+        return np.concatenate([nothing, whole], axis=-1) if schema.target.n_classes == 2 else whole
+    levels = np.rint(scores * (schema.range.levels * UNIT / TARGET_SPAN)).astype(np.int64)
+    return np.concatenate([levels, nothing], axis=-1)
+
+
+def _whole_gains(model: Boosted) -> NDArray[np.int64]:
+    """Gains as parts of their sum."""
+    total = float(model.gains.sum())
+    return np.rint(model.gains / total * UNIT if total > 0 else model.gains).astype(np.int64)
+
+
+def importances(additive: Additive) -> NDArray[np.float64]:
+    """Return what each feature adds to the fit, beyond what noise would seem to add; sums to 1, or is 0."""
+    assert additive.gains is not None
+    return additive.gains / max(int(additive.gains.sum()), 1)
+
+
+def explain(ledger: Ledger, n_rounds: int, depth: int, rounds_given: bool, depth_given: bool) -> str:
+    """Say in words how the budget of a boosted model was spent."""
+    plan = ledger.plan
+    lines = [f"The whole budget is {plan.guarantee}, in zCDP {float(plan.total):.3g} for one row."]
+    for part, kinds in _PARTS.items():
+        spent = sum(event.cost for event in ledger if event.kind in kinds)
+        if spent:
+            lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
+    rounds = "as n_estimators says" if rounds_given else "by a formula of rho and a noisy count"
+    levels = "as max_depth says" if depth_given else "so that nodes stand out of their noise"
+    lines.append(f"There are {n_rounds} rounds, {rounds}; each adds a tree of {depth} levels, {levels}.")
+    return "\n".join(lines)
