@@ -13,11 +13,21 @@ import numpy as np
 import pytest
 
 from dpforest import mechanisms
-from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Block, Curator, PrivateTable, Utility
+from dpforest.boosting.numbers import BORDERS
+from dpforest.curator import (
+    EXPONENTIAL,
+    PERMUTE_AND_FLIP,
+    Block,
+    Columns,
+    Curator,
+    Feature,
+    PrivateTable,
+    Utility,
+)
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan, NeighboringRelation, rho_to_epsilon
+from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, Query, rho_to_epsilon
 from dpforest.schema import Classes, Schema
-from dpforest.structure import FlatTrees
+from dpforest.structure import FlatTrees, Pairs
 from tests.curator.conftest import CLASSES, FEATURES, TARGET, rows_of
 from tests.curator.test_utilities import CENTRES
 
@@ -114,6 +124,69 @@ CASES = {
     "label_sums, two labels": Case(TWO, lambda c: c.label_sums("all", WEIGHTS), 4, 10, relation=LABEL),
 }
 
+# Questions about gradients, sold under zCDP only. At this budget a gradient is at most 4096 units long; the
+# squared length of the features below is at most 2 (in units of 1/64: 8192).
+U, QUERY = 4096, Query(Kind.OTHER, "gradients")
+LONGEST = 2 * 64**2
+GRADIENT_FEATURES = [
+    Feature(0, np.linspace(-1, 1, 6)[:, None]),
+    Feature(1, np.eye(5)),
+]
+COLUMNS = Columns(
+    np.array([[0, 0, 1, 1, 2, 2], [0, 1, 2, 3, 4, 0]], np.uint8), np.array([3, 5]), np.array([False, True]),
+    Pairs(np.zeros((2, 6), np.int32), np.zeros((0, 4), np.int32), np.zeros(0, np.int32)),
+)  # fmt: skip
+
+
+def scored(ask):
+    def asked_of_scored_rows(curator):
+        curator.score_rows()
+        return ask(curator)
+
+    return asked_of_scored_rows
+
+
+def in_tree(ask):
+    def asked_of_nodes(curator):
+        curator.score_rows()
+        curator.begin_tree(COLUMNS)
+        return ask(curator)
+
+    return asked_of_nodes
+
+
+GROUPS = [np.arange(6), np.arange(5)]
+STEP = np.ones((2, 6, 3), np.int32)
+BASE = np.ones(4, np.int64)
+GRADIENT_CASES = {
+    "known_targets": Case(TARGET, scored(lambda c: c.known_targets("all")), 0, 1),
+    "marginals": Case(CLASSES, scored(lambda c: c.marginals("all", WHOLE, GROUPS, QUERY)), 0, 2),
+    "target_total": Case(TARGET, scored(lambda c: c.target_total("all", WHOLE, 0, 2**20, QUERY)), 0, U**2),
+    "target_place": Case(
+        TARGET, scored(lambda c: c.target_place("all", WHOLE, 4, 10, BASE, QUERY)), 0, 2 * 990
+    ),
+    "residual_quantile": Case(
+        TARGET, scored(lambda c: c.residual_quantile("all", WHOLE, 680, BORDERS, QUERY)), 0, 2 * 680
+    ),
+    "gradient_sums": Case(
+        CLASSES,
+        scored(lambda c: c.gradient_sums("all", WHOLE, GRADIENT_FEATURES, 2.0, QUERY)),
+        0,
+        U**2 * LONGEST,
+    ),
+    "feature_products": Case(
+        CLASSES,
+        scored(lambda c: c.feature_products("all", WHOLE, GRADIENT_FEATURES, 2.0, QUERY)),
+        0,
+        25 * LONGEST**2,
+    ),
+    "step_length": Case(
+        CLASSES, scored(lambda c: c.step_length("all", WHOLE, STEP, 100.0, QUERY)), 0, U**2 + 2867**2
+    ),
+    "best_cuts": Case(CLASSES, in_tree(lambda c: c.best_cuts("all", WHOLE, QUERY)), 0, 2 * U),
+    "node_sums": Case(CLASSES, in_tree(lambda c: c.node_sums("all", WHOLE, QUERY)), 0, U**2 + 2048**2),
+}
+
 # where each mechanism takes its strength
 STRENGTH = {
     "discrete_laplace": 1,
@@ -155,7 +228,7 @@ def price(mechanism, strength, moves, pure):
 
 def assert_priced(name, delta=0):
     """The mechanisms of a query cost, together for all copies, what the ledger was charged; hardly less."""
-    case = CASES[name]
+    case = (CASES | GRADIENT_CASES)[name]
     plan = BudgetPlan.divide(2, delta, {"all": 1}, relation=case.relation)
     table = PrivateTable(*rows_of(RECORDS), case.schema)
     with Curator(table, plan, RandomWords.seeded(0)) as curator, metered() as found:
@@ -174,12 +247,18 @@ def test_mechanisms_run_at_what_was_paid(name, delta):
     assert_priced(name, delta)
 
 
+@pytest.mark.parametrize("name", GRADIENT_CASES)
+def test_questions_about_gradients_run_at_what_was_paid(name):
+    assert_priced(name, Fraction(1, 10**6))
+
+
 def test_every_question_that_costs_has_a_price_here():
     free = {"scatter_rows", "subtract", "public_medians", "public_cells"}
+    free |= {"score_rows", "add_constant", "add_table", "set_clip"}
+    free |= {"begin_tree", "split_nodes", "add_values"}
     questions = {name for name in dir(Curator) if hasattr(getattr(Curator, name), "__wrapped__")}
-    assert questions - free == {name.split(",")[0] for name in CASES} - {u.name.lower() for u in Utility} | {
-        "splits"
-    }
+    priced = {name.split(",")[0] for name in CASES} - {u.name.lower() for u in Utility}
+    assert questions - free == priced | {"splits"} | set(GRADIENT_CASES)
 
 
 def assert_group_privacy(delta=0):

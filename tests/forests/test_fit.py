@@ -42,6 +42,7 @@ def test_the_guarantee_and_the_ledger_tell_what_was_spent(model, patients):
     assert model.ledger_.total() == kept * model.privacy_plan().total
     purposes = [event.purpose for event in model.ledger_]
     last = {Kind.LEAF_COUNTS, Kind.LEAF_SUMS, Kind.LEAF_LABELS, Kind.LABEL_SUMS, Kind.PART_WEIGHTS}
+    last.add(Kind.LEAF_GRADIENTS)
     assert model.ledger_.events[-1].kind in last
     assert list(model.noise_scales_.values()) == [dict(event.parameters) for event in model.ledger_]
     assert set(purposes) <= set(model.noise_scales_)

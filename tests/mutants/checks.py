@@ -102,6 +102,15 @@ def rows_without_a_label_count_nowhere() -> None:
     assert leaf_counts(rows, FlatTrees.unsplit(1, 0)).tolist() == [[[1, 0]]]
 
 
+def boosted_models_replay() -> None:
+    """On neighbouring tables, after the same answers, a boosted fit asks the same and releases the same."""
+    model = dpforest.PrivateForestClassifier(
+        2, epsilon=100.0, schema=test_replay.TWO, delta=1e-6, max_depth=2
+    )
+    result = test_replay.replayed(model)
+    assert not result.violation, str(result)
+
+
 # --- noise ----------------------------------------------------------------------------------------------
 
 

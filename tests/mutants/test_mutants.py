@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from dpforest.curator import Utility
+from tests.backends import test_gradients as gradients
 from tests.backends import test_limits as limits
 from tests.curator import test_assignment as assignment
+from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
 from tests.curator.test_prices import assert_group_privacy, assert_priced
 from tests.mechanisms import test_largest_values
@@ -33,6 +35,8 @@ QUERIES, SUMS, PAYMENT = (
     "dpforest.curator.payment",
 )
 UTILITIES, BACKEND = "dpforest.curator.utilities", "dpforest.backends.memory:MemoryRows"
+SCORES = "dpforest.backends.scores"
+GRADIENTS = "dpforest.curator.gradients:GradientQueries"
 RESIDUAL, GRID = "dpforest.backends.residuals:Residual", "dpforest.backends.rows:Grid"
 TREES = "dpforest.curator.assignment:KeyedTrees"
 WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanisms.splits"
@@ -245,6 +249,66 @@ MUTANTS = {
     "medians for free": Mutant(
         slip(f"{PAYMENT}:Payments.free_choice", ("is not NeighboringRelation.LABEL_CHANGE", "is None")),
         checks.features_are_public_under_label_privacy_only,
+    ),
+    # --- gradients --------------------------------------------------------------------------------------
+    "gradients not clipped below": Mutant(
+        slip(f"{SCORES}:logistic_tables", ("-unit, unit)", "-2 * unit, unit)")),
+        partial(gradients.test_gradients_and_half_hessians_are_no_longer_than_their_units, "two classes", 64),
+    ),
+    "gradients not clipped above": Mutant(
+        slip(f"{SCORES}:logistic_tables", ("-unit, unit)", "-unit, 2 * unit)")),
+        partial(gradients.test_gradients_and_half_hessians_are_no_longer_than_their_units, "two classes", 64),
+    ),
+    "Hessians not counted in the norm of nodes": Mutant(
+        slip(f"{GRADIENTS}.node_sums", ("unit**2 + half**2", "unit**2")), priced("node_sums", ZCDP)
+    ),
+    "curvature not counted in the norm of a step": Mutant(
+        slip(f"{GRADIENTS}.step_length", ("top**2 + lower**2)", "top**2)")), priced("step_length", ZCDP)
+    ),
+    "length of a step for free": Mutant(
+        slip(
+            f"{GRADIENTS}.step_length",
+            (
+                "noise(self._rows.fold(StepSums(self._scores, table, reach, lower)))",
+                "noise(np.zeros(2, int)); sums = self._rows.fold(StepSums(self._scores, table, reach, lower))",
+            ),
+        ),
+        checks.boosted_models_replay,
+    ),
+    "range of cuts for one side": Mutant(
+        slip(f"{GRADIENTS}.best_cuts", ("1, 2 * self._scores.unit", "1, self._scores.unit")),
+        priced("best_cuts", ZCDP),
+    ),
+    "marginals priced for one feature": Mutant(
+        slip(f"{GRADIENTS}.marginals", ("query, 1, n_features, n_features)", "query, 1, 1, 1)")),
+        priced("marginals", ZCDP),
+    ),
+    "gradients not shortened for long features": Mutant(
+        slip(
+            "dpforest.backends.gradients:GradientSums.add",
+            ("_gradients.shorten_for(rows.cells, self.norms, self.longest, self.scores.unit, g)", "pass"),
+        ),
+        partial(
+            movements.test_one_row_moves_tables_of_gradients_within_their_norms,
+            "gradient sums",
+            3,
+            movements.CLASSES,
+        ),
+    ),
+    "gradients of scores that were not released": Mutant(
+        slip(
+            "dpforest.boosting.learner:_start_classes",
+            (
+                "whole = state.whole(scores)",
+                "from dpforest.backends import TargetCounts; curator = state.curator; "
+                "whole = state.whole(scores) + curator._rows.fold(TargetCounts(curator._grid))[:1]",
+            ),
+        ),
+        checks.boosted_models_replay,
+    ),
+    "scores that another program left behind": Mutant(
+        slip(f"{SCORES}:Scores.run", ("self.steps[kept[0] - 1] is not kept[1]", "False")),
+        gradients.test_a_block_goes_on_from_where_it_was_or_begins_anew,
     ),
     # --- secrets and noise ------------------------------------------------------------------------------
     "rows to trees round-robin": Mutant(
