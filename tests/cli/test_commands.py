@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -377,6 +378,23 @@ def test_a_drawn_tree_says_where_rows_go():
         "|   pain is missing or undeclared",
         "|   |   -> noisy counts died: 2, home: 2",
     ]
+
+
+def test_a_boosted_model_is_drawn_with_its_pairs_and_what_leaves_add(cli, visits):
+    X = np.random.default_rng(0).random((400, 2))
+    for kind, target, said in (
+        (dpforest.PrivateForestClassifier, {"classes": [0, 1]}, "-> adds 0: 0, 1: "),
+        (dpforest.PrivateForestRegressor, {"target_bounds": (0, 1)}, "-> adds "),
+    ):
+        model = kind(2, delta=1e-6, bounds=(0, 1), max_depth=2, **target).fit(X, (X[:, 0] > 0.5).astype(int))
+        model.trees_.feature[0, 0], model.trees_.threshold[0, 0] = 2, 7
+        model.save(visits / "boosted.json")
+        shown = cli("inspect boosted.json --tree 0").stdout
+        assert said in shown
+        assert re.search(r"\[x0 . [0-9.]+ x1\] <= ", shown)
+        assert (
+            json.loads(cli("inspect boosted.json --json").stdout)["columns"][2]["declared"] == "normal scores"
+        )
 
 
 def test_a_hostile_name_cannot_steer_the_terminal(cli, visits):

@@ -270,7 +270,8 @@ MUTANTS = {
             f"{GRADIENTS}.step_length",
             (
                 "noise(self._rows.fold(StepSums(self._scores, table, reach, lower)))",
-                "noise(np.zeros(2, int)); sums = self._rows.fold(StepSums(self._scores, table, reach, lower))",
+                "noise(np.zeros(2, int)); "
+                "sums = self._rows.fold(StepSums(self._scores, table, reach, lower))",
             ),
         ),
         checks.boosted_models_replay,

@@ -14,6 +14,7 @@ from dpforest.curator import Columns
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 from dpforest.structure import Pairs
+from dpforest.structure.pairs import SCALE_UNIT
 
 FARTHEST = 2.5  # normal scores are clipped
 LEAST_VARIANCE = 0.05  # of normal scores, to which they are brought to variance 1
@@ -21,7 +22,6 @@ MANY_CODES, FEW_CODES = 64, 32  # of an ordered feature
 ENOUGH_FOR_MANY = 1500  # rows times sqrt(2 rho)
 MOST_CATEGORIES = 62  # of a nominal feature; all further ones share a code
 N_PAIRS = 24  # columns of two features
-PAIR_UNIT = 64  # of normal scores, in pair columns
 _PAIR_WEIGHTS = (1, 2, 4)  # of the second feature, where the first has 2
 _PAIR_SPREAD = 1.5  # standard deviations of a sum for one of a feature, about
 
@@ -90,8 +90,8 @@ def draw_pairs(schema: Schema, scores: list[Floats | None], coins: RandomWords) 
     scales = np.zeros((schema.n_features, n_cells), np.int32)
     for at, score in enumerate(scores):
         if score is not None:
-            scales[at, : len(score)] = np.rint(score * PAIR_UNIT)
-    cuts = ndtri(np.arange(16, 241, 16) / 256) * _PAIR_SPREAD * 2 * PAIR_UNIT
+            scales[at, : len(score)] = np.rint(score * SCALE_UNIT)
+    cuts = ndtri(np.arange(16, 241, 16) / 256) * _PAIR_SPREAD * 2 * SCALE_UNIT
     every = [(one, other) for place, one in enumerate(ordered) for other in ordered[place + 1 :]]
     order = np.argsort(coins.take(len(every)), kind="stable")[: N_PAIRS // 2]
     weights = [_PAIR_WEIGHTS[int(word % 3)] for word in coins.take(2 * len(order))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -75,7 +75,7 @@ def _splits(model: PrivateForest) -> list[int]:
 
     trees = model.trees_
     cut = trees.feature[trees.threshold != EVERYTHING_LEFT]
-    return [int((cut == at).sum()) for at in range(model.schema_.n_columns)]
+    return [int((cut == at).sum()) for at in range(len(_columns(model)))]
 
 
 def draw(model: PrivateForest, tree: int, levels: int) -> Iterator[str]:
@@ -116,16 +116,37 @@ def draw(model: PrivateForest, tree: int, levels: int) -> Iterator[str]:
     yield from lines(0, 0, "")
 
 
-def _columns(model: PrivateForest) -> list[tuple[str, Feature | Combination]]:
+class Pair(NamedTuple):
+    """A column of two features on the scale of their normal scores, and where it may be cut."""
+
+    borders: list[float]
+
+    def __repr__(self) -> str:
+        return "normal scores"
+
+
+def _columns(model: PrivateForest) -> list[tuple[str, Feature | Combination | Pair]]:
     """Return what a node may cut: features, then combinations of two."""
-    combinations = [(f"[{column.name}]", column) for column in model.schema_.combinations]
-    return [*model.schema_.features.items(), *combinations]
+    from dpforest.structure.pairs import SCALE_UNIT
+
+    schema, additive = model.schema_, model.additive_
+    found: list[tuple[str, Feature | Combination | Pair]] = [*schema.features.items()]
+    found += [(f"[{column.name}]", column) for column in schema.combinations]
+    if additive is not None and additive.pairs is not None:
+        for first, second, one, other in additive.pairs.columns.tolist():
+            weight = f"{'+' if other > 0 else '-'} {abs(other / one):g}"
+            borders = [cut / (one * SCALE_UNIT) for cut in additive.pairs.cuts.tolist()]
+            found.append((f"[{schema.names[first]} {weight} {schema.names[second]}]", Pair(borders)))
+    return found
 
 
-def _conditions(column: Feature | Combination, cut: int, left_sets: Any) -> tuple[str, str]:
+def _conditions(column: Feature | Combination | Pair, cut: int, left_sets: Any) -> tuple[str, str]:
     """Say which values go left and which go right."""
     from dpforest.schema import Combination, Numeric, Ordinal
 
+    if isinstance(column, Pair):
+        border = column.borders[min(cut, len(column.borders) - 1)]
+        return f"<= {border:.3g}", f"> {border:.3g}"
     if isinstance(column, Combination):
         first = 0 if column.sign > 0 else -1
         border, last = first + 2 * (cut + 1) / (column.n_cells - 2), column.n_cells - 3
@@ -154,6 +175,12 @@ def _leaf(model: PrivateForest, tree: int, leaf: int) -> str:
     from dpforest.schema import Classes
 
     released, target = model.leaf_statistics_[tree, leaf], model.schema_.target
+    if model.additive_ is not None and model.additive_.pairs is not None:
+        adds = model.leaf_votes_[tree, leaf]
+        if not isinstance(target, Classes):
+            law = model.schema_.range
+            return f"-> adds {adds[0] * (law.high - law.low) / law.levels:.3g}"
+        return "-> adds " + ", ".join(f"{k}: {add:.3g}" for k, add in zip(target.labels, adds, strict=True))
     if not isinstance(target, Classes):
         return f"-> noisy sums {int(released[0])} and {int(released[1])} of {target!r}"
     if released.ndim == 0:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+SCALE_UNIT = 64  # a normal score of 1
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -21,7 +23,7 @@ class Pairs:
     Parameters
     ----------
     scales : ndarray of int32, shape (n_features, n_cells)
-        Place of every cell of every feature on a common scale.
+        Place of every cell of every feature on a common scale, in units of 1 / SCALE_UNIT.
     columns : ndarray of int32, shape (n_pairs, 4)
         First feature, second feature, and what their places are multiplied with.
     cuts : ndarray of int32, shape (n_cuts,)
