@@ -2,10 +2,10 @@
 
     python -m benchmarks.boosting METHOD OUT.csv [--repeats 10] [--tables magic,adult]
 
-METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0) or `dp_ebm`, which needs the `interpret` package and
-can be run in another environment: this file imports nothing else of ours there. `present` is for other versions
-of this library. Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the file, with
-the splits the same for all methods; lines that are there already are not run again.
+METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0) or `dp_ebm`, which needs the `interpret` package
+and can be run in another environment: this file imports nothing else of ours there. `present` is for other
+versions of this library. Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the
+file, with the splits the same for all methods; lines that are there already are not run again.
 """
 
 from __future__ import annotations

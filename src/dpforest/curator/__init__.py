@@ -1,12 +1,13 @@
 """The trusted core: the one owner of private rows and the complete list of questions it answers.
 
-Read `queries.py`, `sums.py` and `gradients.py` to see every look at private rows that this library can take, and
-`payment.py` for the one place where a mechanism meets a private table. Each look charges the ledger first, then counts,
-then adds noise, and returns only what the mechanism released. `observer.py` lets auditors replay void fits.
+Read `queries.py`, `sums.py` and `gradients.py` to see every look at private rows that this library can take,
+and `payment.py` for the one place where a mechanism meets a private table. Each look charges the ledger
+first, then counts, then adds noise, and returns only what the mechanism released. `observer.py` lets auditors
+replay void fits.
 """
 
 from dpforest.backends import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS
-from dpforest.curator.gradients import QUANTILE_PARTS, TARGET_SPAN, Columns, Feature, Released
+from dpforest.curator.gradients import QUANTILE_PARTS, TARGET_SPAN, Columns, Feature, Released, gradient_unit
 from dpforest.curator.observer import Look, Observer, watched_by
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
 from dpforest.curator.queries import Curator
@@ -36,6 +37,7 @@ __all__ = [
     "SumQueries",
     "Sums",
     "Utility",
+    "gradient_unit",
     "median_scores",
     "watched_by",
 ]

@@ -55,7 +55,7 @@ from dpforest.curator.observer import Observer, question
 from dpforest.curator.payment import EXPONENTIAL, Noisy, Payments
 from dpforest.curator.sums import Block
 from dpforest.mechanisms import quantile_range, quantile_utilities
-from dpforest.privacy import Kind, NeighboringRelation, PrivacyError, Query
+from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Classes, Schema
 
 QUANTILE_PARTS = 1000
@@ -95,6 +95,16 @@ def fitting_unit(length: float, rho: float, largest: int) -> int:
     return unit
 
 
+def gradient_unit(plan: BudgetPlan, n_features: int) -> int:
+    """Return what a gradient of length 1 is as a whole number.
+
+    Questions about gradients alone cost a thousandth of the budget or more. Gradients times features, whose
+    squared length is below 2 per feature and which are halves at the coarsest, cost a twentieth.
+    """
+    rho, length = float(plan.total), 2 * (2 * n_features) ** 0.5
+    return min(fitting_unit(2.0, rho / 1000, LARGEST_UNIT), fitting_unit(length, rho / 20, LARGEST_UNIT))
+
+
 class GradientQueries:
     """The part of the curator that answers about gradients."""
 
@@ -114,10 +124,7 @@ class GradientQueries:
         n_classes = self.schema.classes.n_classes if isinstance(target, Classes) else None
         if n_classes is not None and n_classes > MOST_CLASSES:
             raise ValueError(f"Boosting takes up to {MOST_CLASSES} classes.")
-        # questions about gradients alone cost a thousandth of the budget or more; gradients times features,
-        # whose squared length is below 2 per feature and which are halves at the coarsest, cost a fifteenth
-        rho, length = float(plan.total), 2 * (2 * self.schema.n_features) ** 0.5
-        unit = min(fitting_unit(2.0, rho / 1000, LARGEST_UNIT), fitting_unit(length, rho / 15, LARGEST_UNIT))
+        unit = gradient_unit(plan, self.schema.n_features)
         levels = self.schema.range.levels if n_classes is None else 1
         self._scores = Scores(self._grid, n_classes, levels, unit)
 

@@ -6,12 +6,17 @@ linear part as scores by cell (`Additive`), the rounds as trees whose leaf stati
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.boosting import COUNTING, Boosted, boost
+from dpforest.boosting.rounds import MOST_LEVELS
+from dpforest.boosting.rounds import MOST_ROUNDS as MOST_ROUNDS_BY_FORMULA
 from dpforest.boosting.state import SCORE_ONE
-from dpforest.curator import TARGET_SPAN, Curator
+from dpforest.curator import QUANTILE_PARTS, TARGET_SPAN, Curator, gradient_unit
+from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.release import Trained
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool
 from dpforest.schema import Classes, Schema
@@ -19,7 +24,6 @@ from dpforest.structure import Additive
 from dpforest.structure.additive import UNIT
 
 MOST_ROUNDS = 100
-LEAST_RHO = 1e-9  # per row and 1000 features; noise for less could not be drawn in whole numbers
 _PARTS = {
     "counting rows": (Kind.CLASS_COUNTS, Kind.ROW_COUNT),
     "marginals of the features": (Kind.MARGINALS,),
@@ -40,14 +44,26 @@ def pools() -> list[Pool]:
     ]
 
 
-def check_plan(plan: BudgetPlan, n_features: int) -> None:
-    """Refuse budgets for which no noise can be drawn, before anything is charged."""
-    least = LEAST_RHO * max(1.0, n_features / 1000)
-    if plan.total < least:
-        raise ValueError(
-            f"epsilon={float(plan.epsilon):g} with delta={float(plan.delta):g} leaves a rho of "
-            f"{float(plan.total):.2g} for one row, below {least:.2g}: nothing could be learnt. Raise them."
-        )
+def largest_shape(n_rounds: int | None, depth: int | None) -> Shape:
+    """State the largest forest that a fit may come to."""
+    return Shape(n_rounds or MOST_ROUNDS_BY_FORMULA, MOST_LEVELS if depth is None else depth)
+
+
+def faintest_asks(plan: BudgetPlan, schema: Schema, shape: Shape) -> list[Ask]:
+    """State the least part and the widest reach of every kind of question, as the formulas have them."""
+    unit = gradient_unit(plan, schema.n_features)
+    length = 8 * schema.n_features  # squared, in the coarsest units: 1.8 per feature, halves
+    level = Fraction(15, 100) / max(2 * shape.n_trees * shape.depth, 1)
+    quantile = min(Fraction(4, 1000), Fraction(1, 10) / (2 * shape.n_trees))
+    return [
+        Ask("count"),
+        Ask("model", Fraction(3, 100), squared=schema.n_features),
+        Ask("model", Fraction(5, 100), squared=unit**2 * length),
+        Ask("model", Fraction(1, 100), squared=2 * unit**2),
+        Ask("model", level, squared=2 * unit**2),
+        choose("model", level, 1, 2 * unit),
+        choose("model", quantile, 1, 2 * QUANTILE_PARTS),
+    ]
 
 
 def train(curator: Curator, n_rounds: int | None, depth: int | None) -> Trained:
@@ -58,7 +74,7 @@ def train(curator: Curator, n_rounds: int | None, depth: int | None) -> Trained:
     table[0] += model.constant  # every row has one cell of the first feature
     scores, leaves = (_outputs(part, curator.schema) for part in (table, model.values))
     if not isinstance(target, Classes):
-        scores, leaves = scores[..., :1], leaves
+        scores = scores[..., :1]
     additive = Additive(scores, 1.0, np.empty((0, 2)), model.pairs, _whole_gains(model))
     return Trained(model.trees, leaves, additive=additive)
 

@@ -80,14 +80,29 @@ class GuidedTree(PrivateForest):
         return plan
 
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:
-        if self.delta:
-            boosted.check_plan(self.privacy_plan(), schema.n_features)
-            return schema
-        return self._pure_columns(schema, words)
+        return schema if self.delta else self._pure_columns(schema, words)
 
     def _pure_columns(self, schema: Schema, words: RandomWords) -> Schema:
         """Add columns for the model that pure epsilon-DP pays for; by default none."""
         return schema
+
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        if self.delta:
+            return iter([boosted.largest_shape(self.n_estimators, self.max_depth)])
+        return self._pure_shapes(schema)
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        if self.delta:
+            return boosted.faintest_asks(self.privacy_plan(), schema, shape)
+        return self._pure_asks(schema, shape)
+
+    def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
+        """State the forests that pure epsilon-DP may pay for, largest first."""
+        raise NotImplementedError
+
+    def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        """State the faintest questions that pure epsilon-DP may pay for."""
+        raise NotImplementedError
 
     def _train(self, curator: Curator) -> Trained:
         if self.delta:

@@ -197,11 +197,11 @@ def _mixture(
     _TREES, "None follows from a noisy count: about 60 / epsilon rows per leaf.", classifier=True
 )
 class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
-    """The default private classifier: one tree guided by the labels, beside a linear part; boosting with delta.
+    """The default private classifier: a tree guided by the labels, beside a linear part; boosting with delta.
 
-    With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that the
-    model so far leaves (see `dpforest.boosting`): more accurate, under (epsilon, delta)-DP. The rest of this text
-    is about ``delta=0``.
+    With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that
+    the model so far leaves (see `dpforest.boosting`): more accurate, under (epsilon, delta)-DP. The rest of
+    this text is about ``delta=0``.
 
     The linear part is a discriminant on noisy moments of the classes (see `dpforest.linear`). It is asked for
     where there are rows enough for it; how much it and the tree weigh is then chosen privately, by the number
@@ -215,8 +215,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     towards their ancestors as far as noise explains the difference, so that `predict_proba` can be used.
     `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
 
-    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0): all
-    questions add up, nodes of a level and classes hold disjoint rows. Which questions are asked follows
+    **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
+    all questions add up, nodes of a level and classes hold disjoint rows. Which questions are asked follows
     from released answers, and whatever is asked stays within the plan.
 
     Parameters

@@ -56,9 +56,9 @@ _N_TREES = """n_estimators : int or None, default=None
 class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     """The default private regressor: one to three trees guided by the target; boosting with delta.
 
-    With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that the
-    model so far leaves (see `dpforest.boosting`): more accurate, under (epsilon, delta)-DP. The rest of this text
-    is about ``delta=0``.
+    With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that
+    the model so far leaves (see `dpforest.boosting`): more accurate, under (epsilon, delta)-DP. The rest of
+    this text is about ``delta=0``.
 
     First the target is clipped to private quantiles, so that noise is in proportion to where it lies, not to
     its public bounds. Then trees are grown as by `PrivateForestClassifier`, one, or three with more rows,
