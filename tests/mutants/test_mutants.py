@@ -281,7 +281,7 @@ MUTANTS = {
         priced("best_cuts", ZCDP),
     ),
     "marginals priced for one feature": Mutant(
-        slip(f"{GRADIENTS}.marginals", ("query, 1, n_features, n_features)", "query, 1, 1, 1)")),
+        slip(f"{GRADIENTS}.marginals", ("query, 1, NO_L1, n_features)", "query, 1, NO_L1, 1)")),
         priced("marginals", ZCDP),
     ),
     "gradients not shortened for long features": Mutant(

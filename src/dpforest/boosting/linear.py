@@ -19,6 +19,7 @@ from dpforest.boosting.numbers import clip_again
 from dpforest.boosting.scales import category_codes
 from dpforest.boosting.state import LARGEST_PART, State
 from dpforest.curator import Feature
+from dpforest.curator.gradients import LARGEST_NOISE
 from dpforest.privacy import Kind, Query
 
 SHARE = 0.3  # of the whole budget; many classes take up to ...
@@ -26,7 +27,6 @@ LARGEST_SHARE = 0.6
 PRODUCTS = 0.3  # of the part, for the products of the features
 MOST_PRODUCTS = 1024  # coordinates of which products are taken
 LOUDEST_PRODUCTS = 0.5  # noise of their eigenvalues, per row, above which they are not worth asking for
-LOUDEST_NOISE = 2.0**24  # that can be drawn
 STEPS_FOR_CLASSES, STEPS_FOR_NUMBERS = 3, 2
 LENGTH = 0.15  # of a step's budget, for how far to go
 ENOUGH_FOR_SQUARES = 30
@@ -134,7 +134,7 @@ def _directions(state: State, basis: Basis, share: float) -> Directions:
     products, longest = np.diag(variances * rows), LONGER * basis.length
     n = len(variances)
     noise = longest * state.purse.noise(share) / math.sqrt(2)
-    can_be_drawn = 28 * noise < LOUDEST_NOISE  # 20 times the length, in halves, times the root of 2
+    can_be_drawn = 28 * noise < LARGEST_NOISE  # 20 times the length, in halves, times the root of 2
     if n <= MOST_PRODUCTS and noise * math.sqrt(n) < LOUDEST_PRODUCTS * rows and can_be_drawn:
         paid, query = state.purse.take(share), Query(Kind.PRODUCTS)
         found, noise = state.curator.feature_products(POOL, paid, basis.features, longest, query)

@@ -61,8 +61,9 @@ from dpforest.schema import Classes, Schema
 QUANTILE_PARTS = 1000
 MOST_CLASSES = 1000  # beyond, squared lengths of sums could not be told exactly
 LARGEST_FEATURE_UNIT = 64  # features below 4 are then below 2**8
+LARGEST_NOISE = 2.0**24  # standard deviations that can be drawn
+NO_L1 = 1  # L1 norms do not matter: these questions are sold under zCDP only
 _COLUMN_WEIGHT = 2**20  # total base weight of the cuts of one column
-_LARGEST_NOISE = 2.0**24  # standard deviations that can be drawn
 
 Ints = NDArray[np.int64]
 
@@ -90,7 +91,7 @@ def fitting_unit(length: float, rho: float, largest: int) -> int:
     (4096, 2)
     """
     unit = largest
-    while unit > 2 and unit * length > _LARGEST_NOISE * (2 * rho) ** 0.5:
+    while unit > 2 and unit * length > LARGEST_NOISE * (2 * rho) ** 0.5:
         unit //= 2
     return unit
 
@@ -133,7 +134,7 @@ class GradientQueries:
     @question
     def known_targets(self, pool: str) -> Noisy:
         """Release the noisy number of rows with a known target, as an array of one."""
-        noise = self._pay.for_noise(pool, Fraction(1), Query(Kind.ROW_COUNT), 1, 1, 1)
+        noise = self._pay.for_noise(pool, Fraction(1), Query(Kind.ROW_COUNT), 1, NO_L1, 1)
         return noise(self._rows.fold(TargetPlaces(self._scores, 1)))
 
     @question
@@ -145,7 +146,7 @@ class GradientQueries:
         ``groups[feature][cell]`` is the group of a cell; groups are numbered from 0.
         """
         n_features = self.schema.n_features
-        noise = self._pay.for_noise(pool, share, query, 1, n_features, n_features)
+        noise = self._pay.for_noise(pool, share, query, 1, NO_L1, n_features)
         counts = self._rows.fold(CellTotals(self._scores))
         sizes = [int(group.max()) + 1 for group in groups]
         exact = np.zeros(sum(sizes), np.int64)
@@ -159,7 +160,7 @@ class GradientQueries:
     def target_total(self, pool: str, share: Fraction, low: int, high: int, query: Query) -> Released:
         """Release the sum of where targets lie in [low, high] (parts of TARGET_SPAN), from -1 to 1."""
         unit = self._scores.unit
-        noise = self._pay.for_noise(pool, share, query, 1, unit, unit**2)
+        noise = self._pay.for_noise(pool, share, query, 1, NO_L1, unit**2)
         return _in_units(noise(self._rows.fold(TargetSum(self._scores, low, high))), float(unit))
 
     @question
@@ -234,7 +235,7 @@ class GradientQueries:
         rho = float(self._pay.ledger.plan.amount(pool) * share)
         one = fitting_unit(unit * longest**0.5, rho, LARGEST_FEATURE_UNIT)
         whole = int(longest * one**2)
-        noise = self._pay.for_noise(pool, share, query, 1, unit**2 * whole, unit**2 * whole)
+        noise = self._pay.for_noise(pool, share, query, 1, NO_L1, unit**2 * whole)
         blocks = _whole_blocks(features, one)
         norms = np.zeros(self._scores.shape[:2], np.int64)
         for block in blocks:
@@ -256,7 +257,7 @@ class GradientQueries:
         while one > 2 and fitting_unit(5 * longest, rho, one**2) < one**2:
             one //= 2
         whole = int(longest * one**2)
-        noise = self._pay.for_noise(pool, share, query, 1, 25 * whole**2, 25 * whole**2)
+        noise = self._pay.for_noise(pool, share, query, 1, NO_L1, 25 * whole**2)
         blocks = _whole_blocks(features, one)
         at = np.array([block.feature for block in blocks], np.int64)
         table = FeatureProducts(self._scores, at, [block.values for block in blocks], whole)
@@ -279,7 +280,7 @@ class GradientQueries:
         """
         top = self._scores.unit
         lower = 7 * top // 10
-        noise = self._pay.for_noise(pool, share, query, 1, top + lower, top**2 + lower**2)
+        noise = self._pay.for_noise(pool, share, query, 1, NO_L1, top**2 + lower**2)
         sums, sd = noise(self._rows.fold(StepSums(self._scores, table, reach, lower)))
         slope, bend = (_in_units(Noisy(sums[k : k + 1], sd), float((top, lower)[k])) for k in (0, 1))
         return slope, bend
@@ -315,7 +316,7 @@ class GradientQueries:
         """
         unit = self._scores.unit
         half = unit // 2
-        noise = self._pay.for_noise(pool, share, query, 1, unit + half, unit**2 + half**2)
+        noise = self._pay.for_noise(pool, share, query, 1, NO_L1, unit**2 + half**2)
         return _in_units(noise(self._rows.fold(NodeSums(self._scores))), float(unit))
 
     # --- what is public about scores -------------------------------------------------------------------

@@ -6,6 +6,7 @@ linear part as scores by cell (`Additive`), the rounds as trees whose leaf stati
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpforest.boosting.rounds import MOST_LEVELS
 from dpforest.boosting.rounds import MOST_ROUNDS as MOST_ROUNDS_BY_FORMULA
 from dpforest.boosting.state import SCORE_ONE
 from dpforest.curator import QUANTILE_PARTS, TARGET_SPAN, Curator, gradient_unit
+from dpforest.curator.gradients import LARGEST_NOISE
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.release import Trained
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool
@@ -51,14 +53,18 @@ def largest_shape(n_rounds: int | None, depth: int | None) -> Shape:
 
 def faintest_asks(plan: BudgetPlan, schema: Schema, shape: Shape) -> list[Ask]:
     """State the least part and the widest reach of every kind of question, as the formulas have them."""
-    unit = gradient_unit(plan, schema.n_features)
-    length = 8 * schema.n_features  # squared, in the coarsest units: 1.8 per feature, halves
+    unit, along = gradient_unit(plan, schema.n_features), Fraction(5, 100)
+    # squared length of gradients times features: in the coarsest units (1.8 per feature, halves), or in those
+    # whose noise is the loudest that can be drawn
+    coarsest = 8 * schema.n_features * unit**2
+    loudest = math.floor(2 * plan.amount("model") * along * int(LARGEST_NOISE) ** 2)
     level = Fraction(15, 100) / max(2 * shape.n_trees * shape.depth, 1)
     quantile = min(Fraction(4, 1000), Fraction(1, 10) / (2 * shape.n_trees))
     return [
         Ask("count"),
         Ask("model", Fraction(3, 100), squared=schema.n_features),
-        Ask("model", Fraction(5, 100), squared=unit**2 * length),
+        Ask("model", along, squared=max(coarsest, loudest)),
+        Ask("model", Fraction(4, 1000), squared=unit**2),
         Ask("model", Fraction(1, 100), squared=2 * unit**2),
         Ask("model", level, squared=2 * unit**2),
         choose("model", level, 1, 2 * unit),

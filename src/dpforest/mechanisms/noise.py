@@ -205,8 +205,9 @@ def discrete_gaussian_log_pmf(k: npt.ArrayLike, variance: Fraction) -> FloatArra
 def _standard_deviation(variance: Fraction) -> tuple[int, int]:
     """Smallest top / 2**k >= sqrt(variance) with 2**24 <= top <= 2**25, as (top, 2**k)."""
     if not Fraction(1, 4**6) <= variance <= 4**_SIGMA_BITS:
+        bits = variance.numerator.bit_length() - variance.denominator.bit_length()  # no float may hold it
         raise ValueError(
-            f"The variance must lie between 2**-12 and 2**50, got about {float(variance):.3g}; "
+            f"The variance must lie between 2**-12 and 2**50, got about 2**{bits}; "
             "outside that range there is no noise to speak of, or nothing but noise."
         )
     k = _LARGEST_K
