@@ -473,8 +473,8 @@ MUTANTS = {
     ),
     "a fitted attribute surviving a refit": Mutant(
         slip(
-            "dpforest.forests.release:Releasing._forget",
-            ("self.__dict__ = self._unfitted_copy().__dict__", "pass"),
+            "dpforest.forests.release:Releasing._unfitted_copy",
+            (' if not name.endswith("_")', ""),
         ),
         checks.nothing_of_an_earlier_fit_survives,
     ),

@@ -45,7 +45,7 @@ def normal_scores(shares: Floats) -> Floats:
     Examples
     --------
     >>> normal_scores(np.array([0.25, 0.25, 0.25, 0.25, 0.0, 0.0])).round(2)
-    array([-1.45, -0.4 ,  0.4 ,  1.45,  0.  ,  0.  ])
+    array([-1.36, -0.38,  0.38,  1.36,  0.  ,  0.  ])
     """
     known = shares[:-2] / max(float(shares[:-2].sum()), 1e-12)
     rank = np.cumsum(known) - known / 2
