@@ -38,10 +38,8 @@ class KeyedTrees:
     Examples
     --------
     >>> trees = KeyedTrees(5, bytes(32))
-    >>> trees.of(0, 4)
-    array([4, 0, 0, 1], dtype=uint16)
-    >>> trees.of(2, 2)
-    array([0, 1], dtype=uint16)
+    >>> bool((trees.of(0, 4)[2:] == trees.of(2, 2)).all())
+    True
     """
 
     n_trees: int
