@@ -84,13 +84,11 @@ def test_halved_noise_on_the_ledger(halved_noise):
 def test_sensitivity_off_by_one_in_a_count(monkeypatch):
     """A changed label leaves one class and enters another; counting it once is half the noise."""
     pay = payment.Payments.for_noise
-    monkeypatch.setattr(
-        payment.Payments,
-        "for_noise",
-        lambda self, *args, **options: pay(
-            self, *args[:4], max(1, args[4] - 1) if len(args) > 4 else options.pop("l1"), **options
-        ),
-    )
+
+    def one_less(self, pool, share, query, copies, l1, l2_squared):
+        return pay(self, pool, share, query, copies, max(1, l1 - 1), l2_squared)
+
+    monkeypatch.setattr(payment.Payments, "for_noise", one_less)
     assert found(LABELS, "one row alone").violation
 
 

@@ -63,15 +63,14 @@ UNTIL_THE_DISK_IS_FULL = """
 import resource, sys, warnings
 import numpy as np
 from dpforest import DiPriMeForestClassifier
-from dpforest.forests.base import PrivateForest
 from dpforest.privacy import BudgetAccountant, BudgetStoreError, BudgetStoreWarning
 warnings.simplefilter("ignore", BudgetStoreWarning)
 path, limit = sys.argv[1], int(sys.argv[2])
-looks, may_look = [], PrivateForest._open
+looks, may_look = [], DiPriMeForestClassifier._train
 def looking(self, *arguments, **options):
     looks.append(1)
     return may_look(self, *arguments, **options)
-PrivateForest._open = looking
+DiPriMeForestClassifier._train = looking
 accountant = BudgetAccountant.open(path, dataset="patients")
 X, y = np.random.default_rng(0).random((50, 2)), np.arange(50) % 2
 model = DiPriMeForestClassifier(1, max_depth=1, bounds=(0, 1), classes=[0, 1], accountant=accountant)
@@ -159,7 +158,7 @@ def test_a_budget_that_cannot_be_written_refuses_before_any_look(file, directory
     X, y = np.random.default_rng(0).random((50, 2)), np.arange(50) % 2
     model.fit(X, y)  # compiled now, as root or not
     model.set_params(accountant=accountant)
-    monkeypatch.setattr(DiPriMeForestClassifier, "_open", lambda *_: pytest.fail("looked without paying"))
+    monkeypatch.setattr(DiPriMeForestClassifier, "_train", lambda *_: pytest.fail("looked without paying"))
     with ordinary_user():
         with pytest.raises(BudgetStoreError, match="nothing is granted"):
             model.fit(X, y)

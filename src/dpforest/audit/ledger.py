@@ -10,6 +10,7 @@ this library.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
 from dpforest.audit.promises import declared_schema
 from dpforest.audit.result import AuditResult
-from dpforest.curator import Curator, SumQueries
+from dpforest.curator import Curator, GradientQueries, SumQueries, fitting_unit
 from dpforest.privacy import Event, Ledger, NeighboringRelation
 from dpforest.schema import Classes, Schema
 
@@ -136,8 +137,12 @@ def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[i
     return 1, 1
 
 
-def _moves_of_arguments(query: str, schema: Schema, args: tuple[Any, ...]) -> tuple[int, int] | None:
+def _moves_of_arguments(query: str, curator: Curator, args: tuple[Any, ...]) -> tuple[int, int] | None:
     """Return the same for queries whose arguments say what a row adds."""
+    schema = curator.schema
+    if query in vars(GradientQueries):
+        squared = _gradient_moves(query, curator, args)
+        return squared, squared  # sold under zCDP only, where the first is not asked for
     if query in ("lookup_sums", "product_sums"):
         largest = [int(np.abs(block.values).sum(axis=1).max()) for block in args[3]]
         if query == "lookup_sums":  # the norm of the noise looks at the largest block alone
@@ -149,6 +154,26 @@ def _moves_of_arguments(query: str, schema: Schema, args: tuple[Any, ...]) -> tu
         sides = 1 if schema.classes.n_classes == 2 else 2  # a label leaves one class and enters another
         return sides * int(weights.sum(axis=1).max()), sides * int((weights**2).sum(axis=1).max())
     return None
+
+
+def _gradient_moves(query: str, curator: Curator, args: tuple[Any, ...]) -> int:
+    """Return the squared L2 norm by which one row moves a sum that has to do with gradients."""
+    if query == "marginals":
+        return curator.schema.n_features
+    if query in ("target_total", "step_length", "node_sums"):
+        beside = {"target_total": 0, "step_length": Fraction(7, 10), "node_sums": Fraction(1, 2)}[query]
+        unit = curator._scores.unit
+        return unit**2 + math.floor(unit * beside) ** 2
+    if query in ("gradient_sums", "feature_products"):
+        pool, share, _, longest = args[:4]
+        rho = float(curator.ledger.plan.amount(pool) * share)
+        if query == "gradient_sums":
+            unit = curator._scores.unit
+            one = fitting_unit(unit * longest**0.5, rho, 64)
+            return unit**2 * int(longest * one**2)
+        ones = (one for one in (64, 32, 16, 8, 4) if fitting_unit(5 * longest, rho, one**2) == one**2)
+        return 25 * int(longest * next(ones, 2) ** 2) ** 2
+    return 1
 
 
 # where each mechanism takes its strength: position of the argument, and how to read it
@@ -174,7 +199,7 @@ def _metered() -> Iterator[list[_Look]]:
     def watched_query(query: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def run(curator: Curator, *args: Any, **options: Any) -> Any:
-            look = _Look(query, _moves_of_arguments(query, curator.schema, args))
+            look = _Look(query, _moves_of_arguments(query, curator, args))
             charged = len(curator.ledger)
             looks.append(look)
             answer = method(curator, *args, **options)
@@ -196,7 +221,7 @@ def _metered() -> Iterator[list[_Look]]:
         return run
 
     try:
-        for owner in (Curator, SumQueries):
+        for owner in (Curator, SumQueries, GradientQueries):
             for query, method in list(vars(owner).items()):
                 # public_... read features that are public under label privacy
                 if callable(method) and not query.startswith(("_", "public_")):

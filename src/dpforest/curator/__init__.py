@@ -7,7 +7,16 @@ replay void fits.
 """
 
 from dpforest.backends import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS
-from dpforest.curator.gradients import QUANTILE_PARTS, TARGET_SPAN, Columns, Feature, Released, gradient_unit
+from dpforest.curator.gradients import (
+    QUANTILE_PARTS,
+    TARGET_SPAN,
+    Columns,
+    Feature,
+    GradientQueries,
+    Released,
+    fitting_unit,
+    gradient_unit,
+)
 from dpforest.curator.observer import Look, Observer, watched_by
 from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
 from dpforest.curator.queries import Curator
@@ -28,6 +37,7 @@ __all__ = [
     "Columns",
     "Curator",
     "Feature",
+    "GradientQueries",
     "Look",
     "Noisy",
     "Observer",
@@ -37,6 +47,7 @@ __all__ = [
     "SumQueries",
     "Sums",
     "Utility",
+    "fitting_unit",
     "gradient_unit",
     "median_scores",
     "watched_by",
