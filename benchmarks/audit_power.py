@@ -5,8 +5,8 @@
 
 Power: a count with discrete Laplace noise that is a factor too small, claimed epsilon 1, alpha = 1e-6. The
 quick form (`dpforest audit run --quick`): what loses three times as much as it claims, with all the pairs of
-tables that are tried. False alarms: correct mechanisms that use up their whole promise, at alpha = 0.05, where
-alarms can be counted, and at alpha = 1e-6, where there must be none.
+tables that are tried. False alarms: correct mechanisms that use up their whole promise, at alpha = 0.05,
+where alarms can be counted, and at alpha = 1e-6, where there must be none.
 """
 
 from __future__ import annotations
