@@ -30,7 +30,6 @@ SCORED_COLUMNS = 30  # scores are learned from the columns that separate the tab
 LEARNING_RUNS = 12  # of each table; with fewer, scores would learn chance
 CHANCE_BY_ATOMS = 3.0  # how much more often a value came with one table to be in its set
 FINALISTS = 4
-NOT = "not: "
 DOUBT = 1.0  # standard deviations by which a chosen outcome may look better than it is
 
 
@@ -70,12 +69,16 @@ class Outcome:
     def __str__(self) -> str:
         if self.flag:
             yes = {">=": self.values[0] > 0, "<=": False}.get(self.relation, 1.0 in self.values)
-            return self.name if yes else f"{NOT}{self.name}"
+            return self.name if yes else f"not: {self.name}"
+        return f"{self.name} {self.cut()}"
+
+    def cut(self) -> str:
+        """How the column is compared, in words."""
         if self.relation == "in":
             shown = ", ".join(f"{value:.4g}" for value in self.values[:3])
             more = ", ..." if len(self.values) > 3 else ""
-            return f"{self.name} is one of {len(self.values)} values that repeat ({shown}{more})"
-        return f"{self.name} {self.relation} {self.values[0]:.4g}"
+            return f"is one of {len(self.values)} values that repeat ({shown}{more})"
+        return f"{self.relation} {self.values[0]:.4g}"
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,12 @@ class Rule:
         return any(part.relation == "in" or isinstance(part.of, Chosen) for part in parts)
 
     def __str__(self) -> str:
-        said = [str(outcome) for outcome in (self.first, self.second) if outcome is not None]
-        told = [text for text in said if not (text.startswith(NOT) and text.removeprefix(NOT) in said)]
-        return ", against ".join(told) or "nothing"
+        parts = [outcome for outcome in (self.first, self.second) if outcome is not None]
+        if len(parts) == 2 and parts[0].name == parts[1].name:
+            if parts[0].flag:  # one is the opposite of the other
+                return parts[0].name
+            return f"{parts[0]}, against {parts[1].cut()}"
+        return ", against ".join(map(str, parts)) or "nothing"
 
 
 class _Source(NamedTuple):
