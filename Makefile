@@ -39,13 +39,13 @@ audit: .venv/.installed  ## replay every estimator and measure what it leaks; un
 	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
 
 bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, door, audit_power, audit_diffprivlib
-	$(BIN)/python -m benchmarks.$(or $(TARGET),speed)
+	$(BIN)/python -m tools.$(or $(TARGET),speed)
 
 lock: .venv/.installed  ## pin every package of the development environment, with hashes
 	$(BIN)/uv pip compile --quiet --universal --extra dev --generate-hashes --no-annotate --custom-compile-command "make lock" --output-file requirements-dev.lock pyproject.toml
 
 sbom: .venv/.installed  ## bill of materials of what is installed (CycloneDX)
-	$(BIN)/python -m benchmarks.sbom > sbom.json
+	$(BIN)/python -m tools.sbom > sbom.json
 
 clean:
 	rm -rf .venv .venv-oldest .venv-wheel dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpforest.backends import (
+from dpforest._curator.assignment import GivenTrees
+from dpforest._rows import (
     By,
     CellCounts,
     CellMoments,
@@ -15,7 +16,6 @@ from dpforest.backends import (
     NumberCorrect,
     fold_by_nodes,
 )
-from dpforest.curator.assignment import GivenTrees
 
 
 def rows_of_cells(cells, target, n_cells, n_codes, n_threads=1):

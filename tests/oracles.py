@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpforest.structure import FlatTrees
+from dpforest._structure import FlatTrees
 
 
 def leaf_of(trees: FlatTrees, tree: int, row, level: int) -> int:

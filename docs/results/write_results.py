@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dpforest.benchmarks.page import keep, results_page
+from dpforest.papers.experiments.page import keep, results_page
 
 KEPT = Path(__file__).parent
 

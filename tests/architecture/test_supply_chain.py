@@ -28,7 +28,7 @@ def test_every_package_for_development_is_pinned_with_hashes():
 
 def test_the_bill_of_materials_names_what_runs():
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.sbom"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tools.sbom"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     bill = json.loads(done.stdout)
     listed = {part["name"]: part["version"] for part in bill["components"]}

@@ -16,7 +16,7 @@ RUNS, PAIR = 300, "identical and one odd"  # one pair that shows much, instead o
 SUBJECTS = {
     name: model
     for name, model in every_estimator().items()
-    if not (type(model).__module__.startswith("dpforest.baselines") and name.endswith(tuple(PROMISES)))
+    if not (type(model).__module__.startswith("dpforest.papers.baselines") and name.endswith(tuple(PROMISES)))
 }
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpforest.audit.cases import (
+from dpforest.mechanisms import Rate, discrete_laplace_log_pmf, permute_and_flip_log_pmf
+from dpforest.papers.gallery import (
     Case,
     all_cases,
     doubles,
@@ -21,14 +22,13 @@ from dpforest.audit.cases import (
     random_trees,
     rigorous,
 )
-from dpforest.audit.cases.case import Measured, make_case, worst
-from dpforest.audit.gallery import BEGIN, END, gallery, markdown, write_page
-from dpforest.mechanisms import Rate, discrete_laplace_log_pmf, permute_and_flip_log_pmf
-from dpforest.published import BROKEN_PROMISES
-from dpforest.published.draws import between
+from dpforest.papers.gallery.case import Measured, make_case, worst
+from dpforest.papers.gallery.run import BEGIN, END, gallery, markdown, write_page
+from dpforest.papers.published import BROKEN_PROMISES
+from dpforest.papers.published.draws import between
 from dpforest.schema import Numeric
 
-gallery_module = import_module("dpforest.audit.gallery")  # the room's attribute may be the function
+gallery_module = import_module("dpforest.papers.gallery.run")  # the room's attribute may be the function
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "broken-promises.md"
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import dpforest
 from dpforest import mechanisms
+from dpforest._curator import Curator, PrivateTable, payment
+from dpforest._curator.assignment import GivenTrees
+from dpforest._structure import FlatTrees
 from dpforest.audit import audit, audit_exact, audit_ledger, audit_one_run, presets
-from dpforest.baselines import TransductiveOutputPerturbationClassifier
-from dpforest.curator import Curator, PrivateTable, payment
-from dpforest.curator.assignment import GivenTrees
 from dpforest.mechanisms import RandomWords, Rate, quantile_log_pmf
+from dpforest.papers.baselines import TransductiveOutputPerturbationClassifier
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
-from dpforest.structure import FlatTrees
 
 TWO = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home"]))
 THREE = Schema({"age": Numeric(0, 8, bins=4)}, Classes(["died", "home", "moved"]))

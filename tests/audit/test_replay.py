@@ -14,18 +14,18 @@ from sklearn.base import clone
 
 import dpforest
 from dpforest import mechanisms
+from dpforest._curator import Curator, Look, Noisy, Utility, payment, queries
+from dpforest._curator.assignment import GivenTrees
+from dpforest._rows import By, CellCounts, LeafSums, Residual
+from dpforest._structure import FlatTrees
 from dpforest.audit import audit_replay
 from dpforest.audit.replay.cases import quick_cases
 from dpforest.audit.replay.movement import Movement, price
-from dpforest.backends import By, CellCounts, LeafSums, Residual
-from dpforest.baselines import FriedmanSchusterTreeClassifier
 from dpforest.cli import main
-from dpforest.curator import Curator, Look, Noisy, Utility, payment
-from dpforest.curator.assignment import GivenTrees
 from dpforest.forests import base
+from dpforest.papers.baselines import FriedmanSchusterTreeClassifier
 from dpforest.privacy import BudgetAccountant, Event, Kind, PrivacyError, Query, exponential_epsilon_from_rho
 from dpforest.schema import Classes, Numeric, Range, Schema
-from dpforest.structure import FlatTrees
 
 FEATURES = {"age": Numeric(0, 8, bins=4), "dose": Numeric(0, 8, bins=4)}
 TWO, NUMBERS = Schema(FEATURES, Classes([0, 1])), Schema(FEATURES, Range(0, 1, levels=64))
@@ -115,7 +115,7 @@ class Peeking(dpforest.DiPriMeForestClassifier):
 
 class DepthFromRows(Peeking):
     def _grow(self, curator):
-        return dpforest.trees.grow_median(curator, "splits", self.n_estimators, 1 + self.rows(curator) % 2)
+        return dpforest._trees.grow_median(curator, "splits", self.n_estimators, 1 + self.rows(curator) % 2)
 
 
 class FeaturesFromRows(Peeking):
@@ -258,7 +258,7 @@ MUTANTS = {
     "residual not clipped above": (BOOSTED, Residual, "run", lambda _: unclipped_above),
     "soft histogram doubled": (MEANS, Curator, "leaf_soft_histograms", lambda _: doubled_soft_histogram),
     "half the range of a utility": (BY_GINI, Utility, "range_for", half_the_range),
-    "half the range of quantiles": (MEDIANS, dpforest.curator.queries, "quantile_range", lambda _: lambda: 1),
+    "half the range of quantiles": (MEDIANS, queries, "quantile_range", lambda _: lambda: 1),
 }  # fmt: skip
 
 
@@ -277,7 +277,7 @@ def test_a_mechanism_that_runs_at_more_than_was_charged_is_found(monkeypatch):
     monkeypatch.setattr(mechanisms.Rate, "floor", lambda rate: floor(2 * rate))
     result = replayed(MEDIANS)
     assert kinds(result) == {"price"}
-    assert len(result.findings) == result.looks
+    assert len(result.findings) == result.paid
 
 
 def test_permute_and_flip_at_the_price_of_the_exponential_mechanism_is_found(monkeypatch):

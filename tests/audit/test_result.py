@@ -38,7 +38,7 @@ def test_a_lay_reader_gets_factors_and_chances():
 
 def test_report_as_json_frame_and_text():
     report = AuditReport([KEPT, BROKEN])
-    assert json.loads(json.dumps(report.to_dicts()))[1]["loss"] == "inf"
+    assert json.loads(json.dumps(report.to_records()))[1]["loss"] == "inf"
     frame = report.to_frame()
     assert frame["verdict"].tolist() == [KEPT.verdict, BROKEN.verdict]
     assert frame["loss"].tolist() == [0.7, math.inf]

@@ -211,7 +211,7 @@ def test_every_estimator_is_on_the_list_and_names_a_claim():
     assert {type(model) for model in MODELS.values()} <= classes
     for name, subject in subjects.items():
         assert subject.privacy_plan().epsilon == 2, name
-    options = ("variant", "partition", "label_mechanism", "disjoint", "voting", "feature_privacy",
+    options = ("variant", "label_mechanism", "disjoint", "voting", "feature_privacy",
                "persons_in_both", "delta", "neighboring", "max_rows_per_person")  # fmt: skip
     for option in options:
         values = {repr(getattr(s, option)) for s in subjects.values() if hasattr(s, option)}

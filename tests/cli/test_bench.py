@@ -6,8 +6,8 @@ import sys
 import pytest
 
 PLUGIN = """
-from dpforest.benchmarks import Experiment, Paper, register, register_experiment
-from dpforest.benchmarks.methods import find
+from dpforest.papers.experiments import Experiment, Paper, register, register_experiment
+from dpforest.papers.experiments.methods import find
 
 register("mine", find("Majority class").factory, private=False)
 register_experiment(Experiment(
@@ -21,7 +21,7 @@ OPTIONS = "--plugin bench_plugin"
 @pytest.fixture
 def bench(cli, tmp_path, monkeypatch):
     """A command with an experiment of the user's own."""
-    from dpforest.benchmarks import catalogue, methods
+    from dpforest.papers.experiments import catalogue, methods
 
     (tmp_path / "bench_plugin.py").write_text(PLUGIN)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -36,7 +36,7 @@ def bench(cli, tmp_path, monkeypatch):
 
 def test_list_shows_every_table(bench):
     told = json.loads(bench("list --json").stdout)["experiments"]
-    assert "004-table1" in {one["name"] for one in told}
+    assert "huang2022-table1" in {one["name"] for one in told}
     assert "999-cli" in bench(f"list {OPTIONS}").stdout
 
 
@@ -71,12 +71,12 @@ def test_a_failed_fit_shows_in_the_exit_code(bench, tmp_path):
 
 
 def test_a_run_without_its_data_is_no_success(bench, monkeypatch):
-    from dpforest import benchmarks
-    from dpforest.benchmarks.runner import RunSummary
+    from dpforest.papers import experiments
+    from dpforest.papers.experiments.runner import RunSummary
 
     def without_data(experiment, folder, *_, **__):
         return RunSummary(folder / "999-cli.csv", missing={"iris": "not here"})
 
-    monkeypatch.setattr(benchmarks, "run", without_data)
+    monkeypatch.setattr(experiments, "run", without_data)
     told = json.loads(bench(f"run 999-cli --json {OPTIONS}", code=1).stdout)
     assert told["999-cli"]["missing"] == {"iris": "not here"}

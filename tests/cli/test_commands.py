@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dpforest
+from dpforest._structure import FlatTrees
 from dpforest.cli import main, tables
 from dpforest.cli.answers import clean
 from dpforest.cli.inspect import draw
@@ -18,7 +19,6 @@ from dpforest.privacy import BudgetAccountant
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Schema
 from dpforest.schema.delimited import TextFile
 from dpforest.schema.files import open_file
-from dpforest.structure import FlatTrees
 from tests.cli.conftest import SCHEMA
 
 FIT = "fit visits.csv --schema schema.json --epsilon 1 --budget budget.db --out model.json"

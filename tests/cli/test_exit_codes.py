@@ -82,7 +82,7 @@ def test_a_charge_that_may_be_on_disk_is_not_called_a_refusal(cli, visits, monke
     def vanish(*_):
         raise BudgetUncertainError("the server went away while it was writing.")
 
-    monkeypatch.setattr("dpforest.privacy.store.BudgetStore._add", vanish)
+    monkeypatch.setattr("dpforest.privacy.budget.store.BudgetStore._add", vanish)
     refusal = json.loads(cli(f"{FIT} --json", code=5).stderr)
     assert "may have been charged" in refusal["message"]
     assert refusal["charge"] is None

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpforest.curator import Curator, PrivateTable
+from dpforest._curator import Curator, PrivateTable
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chisquare
 
 import dpforest
-from dpforest.curator import assignment
-from dpforest.curator.assignment import KEYED_ROWS, KeyedTrees
+from dpforest._curator import assignment
+from dpforest._curator.assignment import KEYED_ROWS, KeyedTrees
 from dpforest.mechanisms import RandomWords
 
 KEY = bytes(range(32))

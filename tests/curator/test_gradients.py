@@ -5,7 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest.backends.gradients import (
+from dpforest._curator import _gradients
+from dpforest._curator.gradients import cut_weights
+from dpforest._rows.gradients import (
     CellTotals,
     ColumnSums,
     FeatureProducts,
@@ -14,14 +16,12 @@ from dpforest.backends.gradients import (
     StepSums,
     TargetSum,
 )
-from dpforest.curator import _gradients
-from dpforest.curator.gradients import cut_weights
 from dpforest.mechanisms import Rate, exponential_log_pmf
 from dpforest.privacy import Kind, PrivacyError, Query
-from tests.backends.test_gradients import COLUMNS, grown, scores_of
 from tests.counting import rows_of_cells
 from tests.curator.conftest import TARGET
 from tests.neighbours import neighbours, tables
+from tests.rows.test_gradients import COLUMNS, grown, scores_of
 
 UNIT = 64
 CLASSES = [(cells, y) for cells in ((0, 0), (3, 2), (5, 4)) for y in (0, 1, 2)]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from dpforest.backends import LabelSums
-from dpforest.curator import Curator, PrivateTable
+from dpforest._curator import Curator, PrivateTable
+from dpforest._rows import LabelSums
 from dpforest.mechanisms import RandomWords, Rate, discrete_laplace_log_pmf
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.schema import Classes, Numeric, Schema

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest import backends
-from dpforest.backends import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS
-from dpforest.curator import Block, Centres, Curator, PrivateTable, Utility
-from dpforest.curator.utilities import CENTRED_UNIT, GINI_UNIT, SHARE_UNIT, median_scores, summed_logarithms
+from dpforest import _rows
+from dpforest._curator import Block, Centres, Curator, PrivateTable, Utility
+from dpforest._curator.utilities import CENTRED_UNIT, GINI_UNIT, SHARE_UNIT, median_scores, summed_logarithms
+from dpforest._rows import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, NeighboringRelation
 from dpforest.schema import Classes, Range, Schema
 from dpforest.schema.declaration import MAX_SIZE
-from dpforest.structure import FlatTrees
 from tests.counting import cell_moments, rows_of_cells
 from tests.curator.conftest import CLASSES
 from tests.curator.test_utilities import CANDIDATES, IS_CUT, NUMBERS, SUBSETS
@@ -179,7 +179,7 @@ def test_median_scores_are_exact_at_the_largest_table(is_class, data):
 
 def test_priorities_of_the_largest_table_are_different():
     """The hash can be undone, so it is enough that code and number never give the same word."""
-    from dpforest.curator import _kernels
+    from dpforest._curator import _kernels
 
     codes, numbers = (0, 1, 2, MAX_SIZE - 1), (0, 1, 2**32 - 1, 2**32, 2**33, MAX_ROWS - 1)
     assert len({int(_kernels._priority(code, number)) for code in codes for number in numbers}) == 24
@@ -192,9 +192,9 @@ class EqualRows:
     """MAX_ROWS rows that all lie in the last cell of every feature, with the last target or another."""
 
     def __init__(self, schema, target):
-        self.grid = backends.Grid.of(schema.n_cells, schema.n_codes)
+        self.grid = _rows.Grid.of(schema.n_cells, schema.n_codes)
         cells = (schema.n_cells[None] - 1).astype(np.uint8)
-        self.row = backends.Block(cells, np.array([target], np.int32), 0)
+        self.row = _rows.Block(cells, np.array([target], np.int32), 0)
 
     def fold(self, table):
         one = np.zeros(table.shape, np.int64)

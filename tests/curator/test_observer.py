@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpforest.curator
-from dpforest.curator import Curator, PrivateTable, SumQueries, watched_by
-from dpforest.curator.payment import Payments
+import dpforest._curator
+from dpforest._curator import Curator, PrivateTable, SumQueries, watched_by
+from dpforest._curator.payment import Payments
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, PrivacyError
-from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES, rows_of
 
 RECORDS = [(0.1, "a", 0), (0.6, "b", 1), (0.9, "c", 2)]
-SOURCE = Path(dpforest.curator.__file__).parent
+SOURCE = Path(dpforest._curator.__file__).parent
 SAMPLERS = {"exponential", "permute_and_flip", "discrete_laplace", "discrete_gaussian", "block_norm", "Rate"}
 
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP
-from dpforest.curator.payment import NO_CANDIDATE, Payments
+from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpforest._curator.payment import NO_CANDIDATE, Payments
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetExceededError, BudgetPlan, NeighboringRelation, PrivacyError
-from dpforest.structure import FlatTrees
 from tests.curator.conftest import CLASSES
 from tests.curator.test_queries import label_private
 

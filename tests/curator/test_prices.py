@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dpforest import mechanisms
-from dpforest.boosting.numbers import BORDERS
-from dpforest.curator import (
+from dpforest._boosting.numbers import BORDERS
+from dpforest._curator import (
     EXPONENTIAL,
     PERMUTE_AND_FLIP,
     Block,
@@ -24,10 +24,10 @@ from dpforest.curator import (
     PrivateTable,
     Utility,
 )
+from dpforest._structure import FlatTrees, Pairs
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, Query, rho_to_epsilon
 from dpforest.schema import Classes, Schema
-from dpforest.structure import FlatTrees, Pairs
 from tests.curator.conftest import CLASSES, FEATURES, TARGET, rows_of
 from tests.curator.test_utilities import CENTRES
 

@@ -11,13 +11,13 @@ import pytest
 from scipy.stats import chisquare
 
 from dpforest import mechanisms
-from dpforest.backends import By
-from dpforest.curator import EXPONENTIAL, Centres, Curator, PrivateTable, Utility
-from dpforest.curator.utilities import Candidates, median_scores
+from dpforest._curator import EXPONENTIAL, Centres, Curator, PrivateTable, Utility
+from dpforest._curator.utilities import Candidates, median_scores
+from dpforest._rows import By
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords, Rate
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
 from dpforest.schema import Classes, Schema
-from dpforest.structure import FlatTrees
 from tests.counting import cell_counts, cell_moments, encoded_rows
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_utilities import CENTRES, NUMBERS

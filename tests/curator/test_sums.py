@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest.curator import Block, Curator, PrivateTable
+from dpforest._curator import Block, Curator, PrivateTable
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import (
     RandomWords,
     Rate,
@@ -15,7 +16,6 @@ from dpforest.mechanisms import (
     quantile_log_pmf,
 )
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
-from dpforest.structure import FlatTrees
 from tests.counting import number_correct, rows_of_cells
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_queries import RECORDS, assert_follows

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest.backends import By
-from dpforest.curator import Centres, Subsets, Utility
-from dpforest.curator.utilities import (
+from dpforest._curator import Centres, Subsets, Utility
+from dpforest._curator.utilities import (
     CENTRED_UNIT,
     ENTROPY_ROWS,
     ENTROPY_UNIT,
@@ -18,9 +17,10 @@ from dpforest.curator.utilities import (
     Candidates,
     summed_logarithms,
 )
+from dpforest._rows import By
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Range, Schema
-from dpforest.structure import FlatTrees
 from tests.counting import cell_counts, cell_moments, encoded_rows
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 
@@ -208,7 +208,7 @@ def test_coarse_units_keep_the_range_of_squared_errors():
 
 def test_squared_error_does_not_overflow_on_large_tables():
     """10 million rows at the top level: sums near 2**36, squares beyond 2**63 in between."""
-    from dpforest.curator import _kernels
+    from dpforest._curator import _kernels
 
     n, y = 10_000_000, 4096
     table = np.zeros((1, 1, 6, 3), np.int64)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import dpforest
-from dpforest import baselines
+from dpforest.papers import baselines
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 
 FEATURES = {"age": Numeric(0, 100), "ward": Nominal(["a", "b", "c"]), "crp": Numeric(0, 1)}
@@ -17,7 +17,7 @@ MODELS = {
     "DiPriMe": dpforest.DiPriMeForestClassifier(schema=CLASSIFY),
     "DiPriMeExp": dpforest.DiPriMeForestClassifier(schema=CLASSIFY, variant="exponential"),
     "DiPriMeFlip": dpforest.DiPriMeForestClassifier(schema=CLASSIFY, variant="permute_and_flip"),
-    "DiPriMe, all rows in all trees": dpforest.DiPriMeForestClassifier(3, schema=CLASSIFY, partition=False),
+    "DiPriMe, all rows in all trees": dpforest.DiPriMeForestClassifier(3, schema=CLASSIFY, disjoint=False),
     "DiPriMe regression": dpforest.DiPriMeForestRegressor(schema=REGRESS),
     "DiPriMeExp regression": dpforest.DiPriMeForestRegressor(schema=REGRESS, variant="exponential"),
     "DiPriMeFlip regression": dpforest.DiPriMeForestRegressor(schema=REGRESS, variant="permute_and_flip"),

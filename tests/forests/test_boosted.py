@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import log_loss
 
 import dpforest
-from dpforest.backends import Block
-from dpforest.curator import Curator
+from dpforest._curator import Curator
+from dpforest._rows import Block
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyLeakWarning
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Range, Schema
 

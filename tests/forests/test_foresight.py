@@ -9,9 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, RandomDecisionTreesClassifier
+from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
+from dpforest._rows import LeafCounts, LeafSums, MemoryRows
 from dpforest.audit.subjects import LinearPartForestClassifier
-from dpforest.backends import LeafCounts, LeafSums, MemoryRows
-from dpforest.curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest.forests import foresight
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyError
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
@@ -112,9 +112,8 @@ VALUES = {
     "max_features": [1, 2, 5, 10**30, None],
     "split_share": [0.5, 1e-300, 1e-6, 0.999999, Fraction(1, 3), np.float16(0.1), Decimal("0.3")],
     "expected_leaf_rows": [*NUMBERS, Decimal(3), 1e-300],
-    "partition": [True, False],
-    "label_mechanism": ["exponential", "permute_and_flip"],
     "disjoint": [True, False],
+    "label_mechanism": ["exponential", "permute_and_flip"],
     "feature_privacy": [True, False],
     "persons_in_both": [True, False],
     "n_second": [1, 5, 65_536],

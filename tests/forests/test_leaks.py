@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest import DiPriMeForestClassifier
-from dpforest.curator import Curator, PrivateTable
+from dpforest._curator import Curator, PrivateTable
+from dpforest._trees import grow_median
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
-from dpforest.trees import grow_median
 from tests.counting import cell_counts, encoded_rows, leaf_counts, leaf_sums, rows_of_cells
 
 SCHEMA = Schema({"x": Numeric(0, 1, bins=16), "c": Nominal(["a", "b"])}, Classes([0, 1]))

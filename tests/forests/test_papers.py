@@ -50,7 +50,7 @@ def test_dipri_me_flip_pays_feature_and_median_separately():
 
 
 def test_rows_in_every_tree_divide_the_budget_by_trees():
-    model = dpforest.DiPriMeForestClassifier(8, epsilon=2.0, max_depth=2, partition=False, **DECLARED).fit(
+    model = dpforest.DiPriMeForestClassifier(8, epsilon=2.0, max_depth=2, disjoint=False, **DECLARED).fit(
         X, Y
     )
     assert epsilons(model, "medians") == pytest.approx([0.5 * 2 / 2 / 8] * 2)
@@ -183,7 +183,7 @@ def test_rigorous_forms_beat_the_majority_class(model, least):
 @pytest.mark.parametrize(
     "model",
     [
-        dpforest.DiPriMeForestClassifier(50, partition=False, max_depth=10),
+        dpforest.DiPriMeForestClassifier(50, disjoint=False, max_depth=10),
         dpforest.RandomDecisionForestClassifier(50, disjoint=False, max_depth=10),
         dpforest.RandomDecisionTreesClassifier(50, max_depth=12),
     ],

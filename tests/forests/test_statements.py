@@ -65,8 +65,8 @@ def test_no_statement_is_below_what_was_spent(epsilon, delta, patients, tmp_path
         assert len(said) >= len(numbers) + len(texts)
         assert min(said) >= exact
         assert max(said) <= exact * Fraction(1_000_011, 1_000_000), "nor much above"
-    pools = sum(read_number(pool[plan.symbol], "cost") for pool in plan.to_dicts())
-    looks = sum(read_number(look[plan.symbol], "cost") for look in model.ledger_.to_dicts())
+    pools = sum(read_number(pool[plan.symbol], "cost") for pool in plan.to_records())
+    looks = sum(read_number(look[plan.symbol], "cost") for look in model.ledger_.to_records())
     assert pools >= plan.total
     assert looks >= model.ledger_.total() == plan.total
     assert accountant.history()[0].cost == plan.cost

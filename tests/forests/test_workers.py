@@ -210,7 +210,7 @@ FORKS_IN_THE_MIDDLE = """
 import os
 import numpy as np
 from dpforest import DiPriMeForestClassifier
-from dpforest.curator import Curator
+from dpforest._curator import Curator
 from dpforest.privacy import BudgetAccountant, PrivacyError
 
 X = np.random.default_rng(0).random((50, 2))

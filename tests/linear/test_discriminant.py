@@ -7,9 +7,9 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB
 
-from dpforest.curator import Curator, PrivateTable
-from dpforest.linear import class_scores, shrunk_counts
-from dpforest.linear.standard import ordered_features, standard_scales, units
+from dpforest._curator import Curator, PrivateTable
+from dpforest._linear import class_scores, shrunk_counts
+from dpforest._linear.standard import ordered_features, standard_scales, units
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Schema

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import dpforest
-from benchmarks import fuzz
 from dpforest.modelfile import ModelFileError
 from dpforest.schema import Classes, Nominal, Numeric, Schema
+from tools import fuzz
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def seeds(tmp_path_factory):
 
 def test_a_thousand_mutants_of_each_kind(seeds):
     """No crash, no code run, no read outside of an array, no memory beyond the limit; 10,000 by
-    `python -m benchmarks.fuzz`."""
+    `python -m tools.fuzz`."""
     for result in fuzz.run_in_child(1000, 1000, 1, seeds):
         assert result["failures"] == 0, result["first_failures"]
         assert result["refused"] > 500

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import dpforest
-from dpforest import baselines
-from dpforest.forests.saved import ESTIMATORS
+from dpforest.forests.registry import ESTIMATORS
 from dpforest.modelfile import ModelFileError
+from dpforest.papers import baselines
 from dpforest.privacy import BudgetAccountant, PrivacyLeakWarning
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 from tests.forests.conftest import MODELS, fit, patients_table

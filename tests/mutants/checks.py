@@ -9,10 +9,12 @@ import pytest
 
 import dpforest
 from dpforest import mechanisms
+from dpforest._curator import Block, Centres, Curator, PrivateTable, Utility
+from dpforest._curator.payment import Payments
+from dpforest._rows import MemoryRows
+from dpforest._structure import FlatTrees
+from dpforest._structure.flat import EVERYTHING_LEFT
 from dpforest.audit import audit_replay
-from dpforest.backends import MemoryRows
-from dpforest.curator import Block, Centres, Curator, PrivateTable, Utility
-from dpforest.curator.payment import Payments
 from dpforest.mechanisms import (
     RandomWords,
     Rate,
@@ -33,8 +35,6 @@ from dpforest.privacy import (
     PrivacyError,
 )
 from dpforest.schema import Range
-from dpforest.structure import FlatTrees
-from dpforest.structure.flat import EVERYTHING_LEFT
 from tests.audit import test_replay
 from tests.counting import leaf_counts, rows_of_cells
 from tests.curator import test_utilities

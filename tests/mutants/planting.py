@@ -19,7 +19,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def slip(place: str, *changes: tuple[str, str]) -> Plant:
-    """Change the text of a function, such as "dpforest.curator.queries:Curator._copies".
+    """Change the text of a function, such as "dpforest._curator.queries:Curator._copies".
 
     Each old text occurs once. Modules that imported the function by name get the changed one too.
     """

@@ -13,9 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from dpforest.curator import Utility
-from tests.backends import test_gradients as gradients
-from tests.backends import test_limits as limits
+from dpforest._curator import Utility
 from tests.curator import test_assignment as assignment
 from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
@@ -26,19 +24,21 @@ from tests.mechanisms.test_likelihood_ratio import (
 )
 from tests.mutants import checks
 from tests.mutants.planting import Plant, constant, kernel_slip, slip
+from tests.rows import test_gradients as gradients
+from tests.rows import test_limits as limits
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
 
 QUERIES, SUMS, PAYMENT = (
-    "dpforest.curator.queries:Curator",
-    "dpforest.curator.sums",
-    "dpforest.curator.payment",
+    "dpforest._curator.queries:Curator",
+    "dpforest._curator.sums",
+    "dpforest._curator.payment",
 )
-UTILITIES, BACKEND = "dpforest.curator.utilities", "dpforest.backends.memory:MemoryRows"
-SCORES = "dpforest.backends.scores"
-GRADIENTS = "dpforest.curator.gradients:GradientQueries"
-RESIDUAL, GRID = "dpforest.backends.residuals:Residual", "dpforest.backends.rows:Grid"
-TREES = "dpforest.curator.assignment:KeyedTrees"
+UTILITIES, BACKEND = "dpforest._curator.utilities", "dpforest._rows.memory:MemoryRows"
+SCORES = "dpforest._rows.scores"
+GRADIENTS = "dpforest._curator.gradients:GradientQueries"
+RESIDUAL, GRID = "dpforest._rows.residuals:Residual", "dpforest._rows.rows:Grid"
+TREES = "dpforest._curator.assignment:KeyedTrees"
 WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanisms.splits"
 ZCDP = Fraction(1, 10**6)
 
@@ -286,7 +286,7 @@ MUTANTS = {
     ),
     "gradients not shortened for long features": Mutant(
         slip(
-            "dpforest.backends.gradients:GradientSums.add",
+            "dpforest._rows.gradients:GradientSums.add",
             ("_gradients.shorten_for(rows.cells, self.norms, self.longest, self.scores.unit, g)", "pass"),
         ),
         partial(
@@ -298,10 +298,10 @@ MUTANTS = {
     ),
     "gradients of scores that were not released": Mutant(
         slip(
-            "dpforest.boosting.learner:_start_classes",
+            "dpforest._boosting.learner:_start_classes",
             (
                 "whole = state.whole(scores)",
-                "from dpforest.backends import TargetCounts; curator = state.curator; "
+                "from dpforest._rows import TargetCounts; curator = state.curator; "
                 "whole = state.whole(scores) + curator._rows.fold(TargetCounts(curator._grid))[:1]",
             ),
         ),
@@ -331,7 +331,7 @@ MUTANTS = {
         partial(assignment.test_trees_are_uniform_in_pairs_of_blocks_too, 3),
     ),
     "rows to trees by a key that everyone knows": Mutant(
-        slip("dpforest.curator.assignment:KeyedTrees.draw", ("words.take(4).tobytes()", "bytes(32)")),
+        slip("dpforest._curator.assignment:KeyedTrees.draw", ("words.take(4).tobytes()", "bytes(32)")),
         checks.rows_share_a_tree_by_chance,
     ),
     "empty leaves without noise": Mutant(
@@ -404,13 +404,13 @@ MUTANTS = {
     ),
     "rows at a border counted by two threads": Mutant(
         slip(
-            "dpforest.backends.memory:MemoryRows.fold",
+            "dpforest._rows.memory:MemoryRows.fold",
             ("self._blocks[begin:end]", "self._blocks[begin : end + 1]"),
         ),
         with_patch(limits.test_tables_do_not_depend_on_the_blocks_that_are_added, 2),
     ),
     "rows without a label counted": Mutant(
-        kernel_slip("backends", ("                if code >= 0:\n", "                if code >= -1:\n")),
+        kernel_slip("_rows", ("                if code >= 0:\n", "                if code >= -1:\n")),
         checks.rows_without_a_label_count_nowhere,
     ),
     # --- width of integers ------------------------------------------------------------------------------
@@ -419,15 +419,15 @@ MUTANTS = {
         with_patch(limits.test_too_many_rows_are_refused_before_the_charge),
     ),
     "tables of 32 bits": Mutant(
-        constant("dpforest.backends.memory:ROWS_IN_INT32", 2**41),
+        constant("dpforest._rows.memory:ROWS_IN_INT32", 2**41),
         with_patch(limits.test_counts_of_the_largest_table, 1),
     ),
     "Gini that leaves 64 bits": Mutant(
-        kernel_slip("curator", ("FEW = 2**26", "FEW = 2**41")),
+        kernel_slip("_curator", ("FEW = 2**26", "FEW = 2**41")),
         partial(largest.test_gini_of_the_largest_table_with_many_classes, 2),
     ),
     "squared errors of all levels": Mutant(
-        constant("dpforest.backends.tables:ERROR_LEVELS", 2**16),
+        constant("dpforest._rows.tables:ERROR_LEVELS", 2**16),
         largest.test_a_target_of_most_levels_keeps_the_range_of_squared_errors,
     ),
     "bounds that sums have no room for": Mutant(
@@ -439,7 +439,7 @@ MUTANTS = {
         test_largest_values.test_quantiles_too_fine_for_the_largest_table_are_refused,
     ),
     "two rows with one place at the median": Mutant(
-        kernel_slip("curator", ("np.uint64(48)", "np.uint64(32)")),
+        kernel_slip("_curator", ("np.uint64(48)", "np.uint64(32)")),
         largest.test_priorities_of_the_largest_table_are_different,
     ),
     "cells that no table has": Mutant(
@@ -451,7 +451,7 @@ MUTANTS = {
     ),
     "residuals that no table has": Mutant(
         slip(
-            "dpforest.backends.residuals:Residual.__post_init__",
+            "dpforest._rows.residuals:Residual.__post_init__",
             ("self.levels <", "self.levels <="),
         ),
         limits.test_residuals_that_do_not_fit_are_refused,

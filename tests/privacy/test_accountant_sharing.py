@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from dpforest.privacy import BudgetAccountant, BudgetExceededError, Checkpoint, Cost
-from dpforest.privacy.store import Standing
+from dpforest.privacy.budget.store import Standing
 
 TRIES_IN_A_PROCESS = """
 import pickle, sys

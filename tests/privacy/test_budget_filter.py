@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest.privacy import BudgetPlan, Cost, epsilon_to_rho
-from dpforest.privacy.budget_filter import BudgetFilter
+from dpforest.privacy.budget.filter import BudgetFilter
 
 CEILING, DELTA = 1, Fraction(1, 50)
 # Randomized response at a tenth or four tenths: its log likelihood ratio is plus or minus that many tenths.

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from dpforest.privacy import BudgetAccountant, BudgetTamperedError, Cost, verify_budgets
-from dpforest.privacy import sqlite as sqlite_module
-from dpforest.privacy.chain import read_link
-from dpforest.privacy.records import Entry, add_up, cost_text
+from dpforest.privacy.budget import sqlite as sqlite_module
+from dpforest.privacy.budget.chain import read_link
+from dpforest.privacy.budget.records import Entry, add_up, cost_text
 
 
 def grow(path, length):

@@ -160,7 +160,7 @@ def test_printed_ledger_lists_looks_and_total():
 def test_ledger_as_data():
     ledger = new_ledger(1e-6)
     event = ledger.charge("count", Fraction(1, 3), "discrete Gaussian", "rows", {"levels": (1, 2)})
-    [record] = json.loads(json.dumps(ledger.to_dicts()))
+    [record] = json.loads(json.dumps(ledger.to_records()))
     assert Fraction(record["exact"]) == event.cost
     assert record["rho"] == float_at_least(event.cost)
     assert record["parameters"] == {"levels": [1, 2]}

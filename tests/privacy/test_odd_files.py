@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpforest.privacy import BudgetAccountant, BudgetStoreError, Cost, verify_budgets
-from dpforest.privacy.temporary import PREFIX
+from dpforest.privacy.budget.temporary import PREFIX
 
 
 def test_flipped_bytes_are_refused_in_words(tmp_path):

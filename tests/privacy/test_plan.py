@@ -167,7 +167,7 @@ def test_binary_floats_cannot_enter_a_plan_unread():
 
 def test_plan_as_data():
     plan = BudgetPlan.divide(1.0, 1e-6, [Pool("splits", 0.5, "<cuts>")])
-    assert json.loads(json.dumps(plan.to_dicts()))[0]["rho"] == float_at_least(plan.amount("splits"))
+    assert json.loads(json.dumps(plan.to_records()))[0]["rho"] == float_at_least(plan.amount("splits"))
     assert list(plan.to_frame().columns) == ["pool", "purpose", "rows", "share", "rho"]
     assert "&lt;cuts&gt;" in plan._repr_html_()
     assert pickle.loads(pickle.dumps(plan)) == plan

@@ -35,7 +35,7 @@ from dpforest.privacy import (
     schema_hash,
     verify_budgets,
 )
-from dpforest.privacy.sqlite import SqliteDatabase
+from dpforest.privacy.budget.sqlite import SqliteDatabase
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 
 ADD, REPLACE, LABEL = NeighboringRelation
@@ -91,7 +91,7 @@ def test_every_estimator_leaves_its_plan_and_its_looks(address):
     [spend] = accountant.history()
     assert (spend.state, spend.label) == ("spent", "DiPriMeForestClassifier")
     assert BudgetPlan.from_dict(spend.plan) == model.privacy_plan()
-    assert list(spend.looks) == json.loads(json.dumps(model.ledger_.to_dict()["queries"]))
+    assert list(spend.queries) == json.loads(json.dumps(model.ledger_.to_dict()["queries"]))
     started, ended = datetime.fromisoformat(spend.when), datetime.fromisoformat(spend.settled)
     assert started.tzinfo == UTC
     assert timedelta(0) < ended - started < timedelta(minutes=5)
@@ -110,7 +110,7 @@ def test_a_failed_fit_stays_charged_and_tells_the_looks_it_made(address, monkeyp
         model.fit(X, Y)
     [spend] = accountant.history()
     assert spend.state == "failed"
-    pools = {look["pool"] for look in spend.looks}
+    pools = {query["pool"] for query in spend.queries}
     assert "splits" in pools
     assert "leaves" not in pools
 

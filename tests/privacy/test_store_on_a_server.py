@@ -6,11 +6,12 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from dpforest.privacy import BudgetAccountant, BudgetStoreError, Cost, Dataset, database
-from dpforest.privacy.budget_filter import BudgetFilter
-from dpforest.privacy.postgres import PostgresDatabase
-from dpforest.privacy.postgres_function import LOCKS
-from dpforest.privacy.store import BudgetStore
+from dpforest.privacy import BudgetAccountant, BudgetStoreError, Cost, Dataset
+from dpforest.privacy.budget import database
+from dpforest.privacy.budget.filter import BudgetFilter
+from dpforest.privacy.budget.postgres import PostgresDatabase
+from dpforest.privacy.budget.postgres_function import LOCKS
+from dpforest.privacy.budget.store import BudgetStore
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ def test_an_analyst_can_read_and_charge_and_nothing_else(granted):
 
 def entry_after(accountant, **changes):
     """An entry that would be right, but for some changes, under its own correct hash."""
-    from dpforest.privacy.chain import read_link
-    from dpforest.privacy.records import Entry
+    from dpforest.privacy.budget.chain import read_link
+    from dpforest.privacy.budget.records import Entry
 
     with accountant._store._database.reading() as execute:
         last = read_link(Entry, execute("SELECT * FROM dpforest_charges ORDER BY number DESC LIMIT 1")[0])

@@ -1,6 +1,6 @@
 """A budget that lasts among racing and dying processes, full disks and files that cannot be written.
 
-The races and kills run in a process of their own that forks; `python -m benchmarks.store --kill 300` is the
+The races and kills run in a process of their own that forks; `python -m tools.store --kill 300` is the
 long form.
 """
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this
 
 
 def store_under_fire(*options):
-    command = [sys.executable, "-m", "benchmarks.store", *options]
+    command = [sys.executable, "-m", "tools.store", *options]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 

@@ -17,8 +17,8 @@ from dpforest.privacy import (
     Cost,
     verify_budgets,
 )
-from dpforest.privacy.chain import read_link
-from dpforest.privacy.records import Entry
+from dpforest.privacy.budget.chain import read_link
+from dpforest.privacy.budget.records import Entry
 
 NAMES = "patients", "staff"
 TABLES = {"dpforest_datasets": 2, "dpforest_charges": 14}

@@ -10,7 +10,7 @@ import pyarrow.dataset
 import pytest
 
 from dpforest import RandomDecisionTreesClassifier
-from dpforest.curator import PrivateTable
+from dpforest._curator import PrivateTable
 from dpforest.schema import Classes, Nominal, Numeric, Schema, SchemaError
 
 DAYS = [dt.date(2020, 1, 31), None, dt.date(1950, 7, 1)]

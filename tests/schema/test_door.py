@@ -1,6 +1,6 @@
 """One row never changes how another is read, whatever the format; and the blocks do not show.
 
-The generator of tables is `benchmarks.door`; `python -m benchmarks.door` runs it 100,000 times.
+The generator of tables is `tools.door`; `python -m tools.door` runs it 100,000 times.
 """
 
 import numpy as np
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from benchmarks import door as generator
-from dpforest.curator import PrivateTable
+from dpforest._curator import PrivateTable
 from dpforest.schema import Classes, Combination, Nominal, Numeric, Range, Schema, door
 from dpforest.schema.files import open_file
+from tools import door as generator
 
 
 def test_no_row_changes_the_cells_of_another_in_any_format(tmp_path):

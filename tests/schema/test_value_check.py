@@ -29,7 +29,7 @@ def test_every_kind_of_misfit_is_counted():
     assert (ward.missing, ward.undeclared, dict(ward.oddities)) == (1, 3, {"space": 1, "case": 1})
     assert (pain.missing, pain.undeclared, dict(pain.oddities)) == (1, 2, {"case": 1})
     assert (label.missing, label.undeclared, label.fits) == (1, 2, True)
-    assert [one["column"] for one in found.to_dicts()] == ["age", "ward", "pain", "target"]
+    assert [one["column"] for one in found.to_records()] == ["age", "ward", "pain", "target"]
 
 
 @pytest.mark.parametrize("kind", ["list", "array", "frame", "polars"])

@@ -6,12 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpforest.curator import Curator, PrivateTable
-from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan, Kind
-from dpforest.schema import Classes, Nominal, Numeric, Schema
-from dpforest.structure.flat import EVERYTHING_LEFT
-from dpforest.trees import (
+from dpforest._curator import Curator, PrivateTable
+from dpforest._structure.flat import EVERYTHING_LEFT
+from dpforest._trees import (
     find_leaves,
     geometric_shares,
     grow_guided,
@@ -19,7 +16,10 @@ from dpforest.trees import (
     grow_multiway,
     grow_random,
 )
-from dpforest.trees.growers import draw_features
+from dpforest._trees.growers import draw_features
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetPlan, Kind
+from dpforest.schema import Classes, Nominal, Numeric, Schema
 
 MIXED = Schema(
     {"x": Numeric(0, 1, bins=8), "c": Nominal(list("abc")), "z": Numeric(0, 1, bins=4)}, Classes([0, 1])

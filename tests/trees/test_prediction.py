@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpforest.trees import sum_leaf_values
+from dpforest._trees import sum_leaf_values
 from tests.oracles import leaf_of, random_trees
 
 N_CELLS = np.array([6, 4, 9], np.int32)

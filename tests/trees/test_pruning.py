@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpforest.structure import FlatTrees
-from dpforest.structure.flat import EVERYTHING_LEFT
-from dpforest.trees import prune_by_errors, prune_by_gini, reachable_leaves
-from dpforest.trees.pruning import _estimated_errors
+from dpforest._structure import FlatTrees
+from dpforest._structure.flat import EVERYTHING_LEFT
+from dpforest._trees import prune_by_errors, prune_by_gini, reachable_leaves
+from dpforest._trees.pruning import _estimated_errors
 from tests.oracles import leaf_of
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from dpforest.trees import class_shares, shrunk_means, shrunk_shares
+from dpforest._trees import class_shares, shrunk_means, shrunk_shares
 
 
 def test_without_noise_full_leaves_are_left_alone():

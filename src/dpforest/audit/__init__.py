@@ -12,9 +12,10 @@ as `readings`, which become `columns`; `scouting` finds the pair of tables to lo
 `trial` puts all that together.
 """
 
+from typing import Any
+
 from dpforest.audit.exact import audit_exact
 from dpforest.audit.fitting import CannotAuditError
-from dpforest.audit.gallery import gallery
 from dpforest.audit.ledger import audit_ledger
 from dpforest.audit.one_run import audit_one_run
 from dpforest.audit.pairs import NeighbourPair, neighbours, presets
@@ -41,3 +42,12 @@ __all__ = [
     "neighbours",
     "presets",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Reach the papers' broken promises when they are asked for: they are research, and load a lot of it."""
+    if name == "gallery":
+        from dpforest.papers.gallery.run import gallery
+
+        return gallery
+    raise AttributeError(f"module 'dpforest.audit' has no attribute {name!r}")

@@ -10,7 +10,6 @@ this library.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from dpforest import mechanisms
+from dpforest._curator import Curator, GradientQueries, SumQueries, fitting_unit
 from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
 from dpforest.audit.promises import declared_schema
 from dpforest.audit.result import AuditResult
-from dpforest.curator import Curator, GradientQueries, SumQueries, fitting_unit
 from dpforest.privacy import Event, Ledger, NeighboringRelation
 from dpforest.schema import Classes, Schema
 
@@ -161,9 +160,9 @@ def _gradient_moves(query: str, curator: Curator, args: tuple[Any, ...]) -> int:
     if query == "marginals":
         return curator.schema.n_features
     if query in ("target_total", "step_length", "node_sums"):
-        beside = {"target_total": 0, "step_length": Fraction(7, 10), "node_sums": Fraction(1, 2)}[query]
+        tenths = {"target_total": 0, "step_length": 7, "node_sums": 5}[query]  # of the unit, beside it
         unit = curator._scores.unit
-        return unit**2 + math.floor(unit * beside) ** 2
+        return unit**2 + (tenths * unit // 10) ** 2
     if query in ("gradient_sums", "feature_products"):
         pool, share, _, longest = args[:4]
         rho = float(curator.ledger.plan.amount(pool) * share)

@@ -105,7 +105,7 @@ def _answers(model: Any, probes: NDArray[Any], prefix: str) -> dict[str, Reading
 
 def _forest(model: Any, probes: NDArray[Any]) -> dict[str, Reading]:
     """Everything that a forest of ours releases, arranged around the probes."""
-    from dpforest.trees import cells_for, find_leaves
+    from dpforest._trees import cells_for, find_leaves
 
     trees, statistics, schema = model.trees_, model.leaf_statistics_, model.schema_
     leaves = find_leaves(trees, cells_for(model, probes))

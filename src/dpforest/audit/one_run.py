@@ -167,7 +167,7 @@ def refuted_epsilon(right: int, guesses: int, canaries: int, alpha: float, delta
 
 def _guess_from_leaves(model: Any, X: NDArray[Any], y: NDArray[Any], other: NDArray[Any]) -> Numbers:
     """Score canaries by the released statistics of their leaves, added up over the trees."""
-    from dpforest.trees import cells_for, find_leaves
+    from dpforest._trees import cells_for, find_leaves
 
     schema, trees = model.schema_, model.trees_
     cells = cells_for(model, X)

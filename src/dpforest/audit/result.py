@@ -187,7 +187,7 @@ class AuditReport:
         """The results that found a broken promise."""
         return tuple(result for result in self.results if result.violation)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_records(self) -> list[dict[str, Any]]:
         """Return one JSON-ready dictionary per result."""
         return [result.to_dict() for result in self.results]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpforest import baselines, forests
+from dpforest import forests
+from dpforest.forests.registry import ESTIMATORS
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Feature, Nominal, Numeric, Range, Schema
 
@@ -51,7 +52,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "two trees": {"n_estimators": 2},
         "exponential": {"variant": "exponential"},
         "permute and flip": {"variant": "permute_and_flip"},
-        "all rows in all trees": {"partition": False, "n_estimators": 2},
+        "all rows in all trees": {"disjoint": False, "n_estimators": 2},
         "noisy depth": {"max_depth": None, "expected_leaf_rows": 1.0},
     },
     "DiPriMeForestRegressor": {
@@ -124,11 +125,8 @@ def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
     'exponential'
     """
     found = {}
-    known = {name: getattr(room, name) for room in (forests, baselines) for name in room.__all__}
-    known["LinearPartForestClassifier"] = LinearPartForestClassifier
+    known = {**ESTIMATORS, "LinearPartForestClassifier": LinearPartForestClassifier}
     for name, estimator in known.items():
-        if not hasattr(estimator, "fit"):
-            continue
         schema = REGRESS if "Regressor" in name else CLASSIFY
         small = {"epsilon": epsilon, "n_estimators": 1, "max_depth": 1, "schema": schema}
         if "n_second" in estimator().get_params():

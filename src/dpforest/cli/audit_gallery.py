@@ -29,7 +29,7 @@ def gallery(quick: bool, words: bool) -> None:
     shown = [f"{result}\n" for result in report] if words else [table(title, report.results, events=True)]
     answer(
         {
-            "results": report.to_dicts(),
+            "results": report.to_records(),
             "published_forms_that_break_their_promise": broken,
             "repaired_forms_that_do": flagged,
             "interrupted": report.interrupted,

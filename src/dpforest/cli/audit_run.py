@@ -93,7 +93,7 @@ def run(
     if out is not None:
         from dpforest.modelfile.files import write_file
 
-        write_file(out, json.dumps(report.to_dicts(), indent=2).encode() + b"\n")
+        write_file(out, json.dumps(report.to_records(), indent=2).encode() + b"\n")
     _tell(report, cannot)
 
 
@@ -127,7 +127,7 @@ def _tell(report: AuditReport, cannot: list[str]) -> None:
     failed = f", {len(cannot)} could not be audited" if cannot else ""
     answer(
         {
-            "results": report.to_dicts(),
+            "results": report.to_records(),
             "violations": [result.name for result in report.violations],
             "interrupted": report.interrupted,
             "not_audited": cannot,

@@ -12,7 +12,7 @@ import click
 from dpforest.cli.answers import AnsweringCommand, answer, heading, note, table
 
 if TYPE_CHECKING:
-    from dpforest.benchmarks import Result
+    from dpforest.papers.experiments import Result
 
 FOLDER = Path("bench-results")
 _folder = click.option(
@@ -38,7 +38,7 @@ def bench() -> None:
 def list_command(plugins: tuple[str, ...]) -> None:
     """List the tables and figures that can be run."""
     _import(plugins)
-    from dpforest.benchmarks import experiment_names, find_experiment
+    from dpforest.papers.experiments import experiment_names, find_experiment
 
     found = [find_experiment(name) for name in experiment_names()]
     data = [
@@ -80,8 +80,8 @@ def run(
     1 if a fit failed or a dataset is missing, 130 after Ctrl-C.
     """
     _import(plugins)
-    from dpforest.benchmarks import find_experiment
-    from dpforest.benchmarks import run as run_experiment
+    from dpforest.papers.experiments import find_experiment
+    from dpforest.papers.experiments import run as run_experiment
 
     summaries = {}
     for experiment in [find_experiment(name) for name in names]:
@@ -131,8 +131,8 @@ def show(
     Without results of a full run those of a quick one are shown.
     """
     _import(plugins)
-    from dpforest.benchmarks import find_experiment, plot, report, summarise
-    from dpforest.benchmarks.report import table_of_text
+    from dpforest.papers.experiments import find_experiment, plot, report, summarise
+    from dpforest.papers.experiments.report import table_of_text
 
     experiment = find_experiment(name)
     summaries = summarise(_results(folder, name, quick))
@@ -150,14 +150,14 @@ def show(
 @bench.command(cls=AnsweringCommand)
 def peers() -> None:
     """Install the forests of other libraries in an environment of their own."""
-    from dpforest.benchmarks.peers import install
+    from dpforest.papers.experiments.peers import install
 
     place = install()
     answer({"folder": str(place)}, f"installed in {place}")
 
 
 def _results(folder: Path, name: str, quick: bool) -> list[Result]:
-    from dpforest.benchmarks import read_results, result_path
+    from dpforest.papers.experiments import read_results, result_path
 
     for which in (True,) if quick else (False, True):
         found = read_results(result_path(folder, name, which))

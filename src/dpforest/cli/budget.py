@@ -186,8 +186,8 @@ def charge(
 @click.argument("role")
 def grant(address: str, role: str) -> None:
     """Let a ROLE of a PostgreSQL server read and charge, and nothing else."""
-    from dpforest.privacy.database import at_address
-    from dpforest.privacy.postgres import PostgresDatabase
+    from dpforest.privacy.budget.database import at_address
+    from dpforest.privacy.budget.postgres import PostgresDatabase
 
     database = at_address(address)
     if not isinstance(database, PostgresDatabase):

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=NEW_FILE, required=True, help="Model file to write.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @click.option("--jobs", type=int, help="Threads; -1 takes all cores.")
-@click.option("--quiet", is_flag=True, help="Do not list the looks while they are made.")
+@click.option("--quiet", is_flag=True, help="Do not list the queries while they are asked.")
 @table_options
 def fit(
     data: Path,
@@ -184,7 +184,7 @@ def _tell(
             "remaining": None if remaining is None else {"epsilon": remaining[0], "delta": remaining[1]},
         },
         f"Wrote {written}: {type(model).__name__}, {model.trees_.n_trees} tree(s) of depth "
-        f"{model.trees_.depth}, made of {len(model.ledger_)} looks at the rows.",
+        f"{model.trees_.depth}, made of {len(model.ledger_)} queries to the rows.",
         f"Guarantee: {model.guarantee_}.{left}",
     )
     if written != wanted:

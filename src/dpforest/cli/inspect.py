@@ -71,7 +71,7 @@ def inspect(model: Path, key: Path | None, tree: int | None, depth: int) -> None
 
 def _splits(model: PrivateForest) -> list[int]:
     """Count the nodes that cut each column."""
-    from dpforest.structure.flat import EVERYTHING_LEFT
+    from dpforest._structure.flat import EVERYTHING_LEFT
 
     trees = model.trees_
     cut = trees.feature[trees.threshold != EVERYTHING_LEFT]
@@ -90,7 +90,7 @@ def draw(model: PrivateForest, tree: int, levels: int) -> Iterator[str]:
     levels : int
         How many levels.
     """
-    from dpforest.structure.flat import EVERYTHING_LEFT
+    from dpforest._structure.flat import EVERYTHING_LEFT
 
     trees, columns = model.trees_, _columns(model)
 
@@ -127,7 +127,7 @@ class Pair(NamedTuple):
 
 def _columns(model: PrivateForest) -> list[tuple[str, Feature | Combination | Pair]]:
     """Return what a node may cut: features, then combinations of two."""
-    from dpforest.structure.pairs import SCALE_UNIT
+    from dpforest._structure.pairs import SCALE_UNIT
 
     schema, additive = model.schema_, model.additive_
     found: list[tuple[str, Feature | Combination | Pair]] = [*schema.features.items()]

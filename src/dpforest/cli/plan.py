@@ -45,7 +45,7 @@ def plan(schema_file: Path, target: str | None, rows: int, **options: Any) -> No
         {
             "estimator": type(model).__name__,
             "plan": intended.to_dict(),
-            "pools": intended.to_dicts(),
+            "pools": intended.to_records(),
             "guarantee": intended.guarantee.to_dict(),
             "rehearsal": {"rows": rows, **shape, "queries": [_query(event) for event in model.ledger_]},
         },

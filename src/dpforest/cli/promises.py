@@ -31,7 +31,7 @@ def plan_table(plan: BudgetPlan) -> Table:
 
 
 def ledger_table(ledger: Ledger) -> Table:
-    """Lay out the looks of a ledger, with their costs and noise."""
+    """Lay out the queries of a ledger, with their costs and noise."""
     from dpforest.privacy.exact import short
 
     symbol = ledger.plan.symbol

@@ -131,7 +131,7 @@ def check(file: Path, target: str | None, data: Path | None, values: bool, readi
             "target": name if declared.target is not None else None,
             "n_features": declared.n_features,
             "ignored_columns": ignored,
-            "values_private": None if found is None else found.to_dicts(),
+            "values_private": None if found is None else found.to_records(),
         },
         table(["column", "kind", "declared", "cells"], rows, frozenset({"cells"})),
         heading(f"{file} is a valid schema of {declared.n_features} features."),

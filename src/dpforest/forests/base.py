@@ -1,7 +1,7 @@
 """The shared `fit`: the whole way of the data, from private rows to a released forest, on one screen.
 
 Estimators say how to divide the budget (`_pools`), grow (`_grow`) and fill (`_fill`), or do both in `_train`;
-everything that makes the result private happens here and in `dpforest.curator`.
+everything that makes the result private happens here and in `dpforest._curator`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from dataclasses import field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,7 +20,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import Curator, Noisy, PrivateTable
+from dpforest._curator import Curator, Noisy, PrivateTable
+from dpforest._structure import FlatTrees
+from dpforest._trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 from dpforest.forests.charging import Charging
 from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
 from dpforest.forests.foresight import Foreseeing
@@ -47,18 +49,10 @@ from dpforest.privacy import (
     Pool,
     PrivacyLeakWarning,
 )
-from dpforest.published import (
-    BROKEN_PROMISES,
-    Domain,
-    PublishedForest,
-    domain_of,
-    raw_matrix,
-    raw_target,
-    reasons,
-)
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
-from dpforest.trees import class_probabilities, feature_importances, sum_leaf_values, target_means
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import Domain, PublishedForest
 
 
 @parameters
@@ -96,8 +90,9 @@ class PrivateForest(Charging, Foreseeing, Releasing):
     """
 
     _task: ClassVar[str]
-    _published: ClassVar[str]  # name of the paper's own form in `dpforest.published`
+    _published: ClassVar[str]  # name of the paper's own form in `dpforest.papers.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
+    _leaves_are_labels: ClassVar[bool] = False  # whether leaves release one label each instead of counts
     _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
     _is_transductive: ClassVar[bool] = False  # whether unlabelled rows get labels, as `transduction_`
 
@@ -228,6 +223,8 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         if math.isinf(self.epsilon):
             found.append("epsilon=inf: trained without noise, not private")
         if self.as_published:
+            from dpforest.papers.published import BROKEN_PROMISES
+
             broken = "; ".join(promise.what for promise in BROKEN_PROMISES[self._published])
             found.append(f"as published: {broken}")
         return found
@@ -242,6 +239,8 @@ class PrivateForest(Charging, Foreseeing, Releasing):
 
     def _published_release(self, X: Any, y: Any, public: Release) -> PublishedRelease:
         """Run the paper's own form on the raw rows; nothing is promised and nothing can be charged."""
+        from dpforest.papers.published import domain_of, raw_matrix, raw_target, reasons
+
         warnings.warn(
             f"{type(self).__name__} runs as published and is not private: {reasons(self._published)} "
             "See docs/explanation/broken-promises.md for the counterexamples.",
@@ -277,6 +276,8 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         """Sum the votes of the leaves that each new row meets."""
         check_is_fitted(self)
         if self._is_published:
+            from dpforest.papers.published import raw_matrix
+
             return self.published_.votes(raw_matrix(X, self.schema_))
         n_threads = self._n_threads()
         cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)

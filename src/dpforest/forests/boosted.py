@@ -1,4 +1,4 @@
-"""The default forests with delta: boosting on top of a linear part (see `dpforest.boosting`), as a model.
+"""The default forests with delta: boosting on top of a linear part (see `dpforest._boosting`), as a model.
 
 `guided` hands over to these functions where the plan counts zCDP. A boosted model is kept like any other: the
 linear part as scores by cell (`Additive`), the rounds as trees whose leaf statistics are whole-number scores.
@@ -12,18 +12,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.boosting import COUNTING, Boosted, boost
-from dpforest.boosting.rounds import MOST_LEVELS
-from dpforest.boosting.rounds import MOST_ROUNDS as MOST_ROUNDS_BY_FORMULA
-from dpforest.boosting.state import SCORE_ONE
-from dpforest.curator import QUANTILE_PARTS, TARGET_SPAN, Curator, gradient_unit
-from dpforest.curator.gradients import LARGEST_NOISE
+from dpforest._boosting import COUNTING, Boosted, boost
+from dpforest._boosting.rounds import MOST_LEVELS
+from dpforest._boosting.rounds import MOST_ROUNDS as MOST_ROUNDS_BY_FORMULA
+from dpforest._boosting.state import SCORE_ONE
+from dpforest._curator import QUANTILE_PARTS, TARGET_SPAN, Curator, gradient_unit
+from dpforest._curator.gradients import LARGEST_NOISE
+from dpforest._structure import Additive
+from dpforest._structure.additive import UNIT
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.release import Trained
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool
 from dpforest.schema import Classes, Schema
-from dpforest.structure import Additive
-from dpforest.structure.additive import UNIT
 
 MOST_ROUNDS = 100
 _PARTS = {

@@ -14,8 +14,8 @@ from typing import ClassVar, NamedTuple
 
 from sklearn.base import BaseEstimator
 
-from dpforest.curator import COARSE_LEVELS, EXPONENTIAL
-from dpforest.curator.payment import Payments
+from dpforest._curator import COARSE_LEVELS, EXPONENTIAL
+from dpforest._curator.payment import Payments
 from dpforest.forests.parameters import MAX_DEPTH, MAX_TABLE_ENTRIES
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Query

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import Curator
+from dpforest._curator import Curator
+from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
@@ -26,7 +27,6 @@ from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier
 from dpforest.schema import Schema
-from dpforest.structure.additive import UNIT
 
 COUNTING = Fraction(2, 100)  # of the whole budget
 _TOLD = "telling whether the tree will do alone"

@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from dpforest.curator import Curator, Noisy, Utility
+from dpforest._curator import Curator, Noisy, Utility
+from dpforest._linear import ClassScores, class_scores, ordered_features, shrunk_counts, units
+from dpforest._linear.discriminant import PRODUCTS, SCALING
+from dpforest._structure import Additive, FlatTrees
+from dpforest._trees import ROOT_TWO, geometric_shares, grow_guided, guided_shares, shrunk_shares
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
-from dpforest.linear import ClassScores, class_scores, ordered_features, shrunk_counts, units
-from dpforest.linear.discriminant import PRODUCTS, SCALING
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Combination, Schema
-from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import ROOT_TWO, geometric_shares, grow_guided, guided_shares, shrunk_shares
 
 # Shares and thresholds below come from a study on public tables; see docs/explanation/default-forest.md.
 CHOOSING = Fraction(5, 100)  # of the model's budget, for the weights of the two parts
@@ -200,10 +200,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     """The default private classifier: a tree guided by the labels, beside a linear part; boosting with delta.
 
     With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that
-    the model so far leaves (see `dpforest.boosting`): more accurate, under (epsilon, delta)-DP. The rest of
+    the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
-    The linear part is a discriminant on noisy moments of the classes (see `dpforest.linear`). It is asked for
+    The linear part is a discriminant on noisy moments of the classes (see `dpforest._linear`). It is asked
+    for
     where there are rows enough for it; how much it and the tree weigh is then chosen privately, by the number
     of rows that each mixture names correctly.
 

@@ -13,7 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator, Utility
+from dpforest._curator import Curator, Utility
+from dpforest._structure import Additive, FlatTrees
+from dpforest._trees import grow_guided, guided_shares, shrunk_means
 from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import WHOLE, Ask, Shape, choose, count_leaves
@@ -23,8 +25,6 @@ from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
-from dpforest.structure import Additive, FlatTrees
-from dpforest.trees import grow_guided, guided_shares, shrunk_means
 
 # Parts of the model's budget.
 CLIPPING = Fraction(3, 100)
@@ -57,7 +57,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     """The default private regressor: one to three trees guided by the target; boosting with delta.
 
     With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that
-    the model so far leaves (see `dpforest.boosting`): more accurate, under (epsilon, delta)-DP. The rest of
+    the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
     First the target is clipped to private quantiles, so that noise is in proportion to where it lies, not to

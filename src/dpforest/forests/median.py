@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import PERMUTE_AND_FLIP, Curator, Utility, median_scores
+from dpforest._curator import PERMUTE_AND_FLIP, Curator, Utility, median_scores
+from dpforest._structure import FlatTrees
+from dpforest._trees import grow_best_median, grow_greedy, grow_median
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
@@ -24,10 +26,10 @@ from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leave
 from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
-from dpforest.published import Domain, PublishedForest, dipri_me
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
-from dpforest.trees import grow_best_median, grow_greedy, grow_median
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import Domain, PublishedForest
 
 Variant = Literal["uniform", "exponential", "permute_and_flip"]
 Version = Literal["2020", "2021"]
@@ -56,7 +58,7 @@ class _MedianForest(PrivateForest):
     max_features: int = 5
     split_share: float = 0.5
     expected_leaf_rows: float = 25
-    partition: bool = True
+    disjoint: bool = True
     version: Version = "2021"
 
     _published: ClassVar[str] = "dipri_me"
@@ -66,7 +68,7 @@ class _MedianForest(PrivateForest):
         "max_features": whole(1),
         "split_share": real(0, 1),
         "expected_leaf_rows": real(0, math.inf),
-        "partition": choice(True, False),
+        "disjoint": choice(True, False),
         "version": choice("2020", "2021"),
     }
 
@@ -89,7 +91,7 @@ class _MedianForest(PrivateForest):
         return shapes_of(schema, self.n_estimators, self.max_depth, slots, codes)
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
-        copies, level = 1 if self.partition else shape.n_trees, Fraction(1, max(shape.depth, 1))
+        copies, level = 1 if self.disjoint else shape.n_trees, Fraction(1, max(shape.depth, 1))
         asks = [Ask("count"), count_leaves(schema, copies)]
         if self.variant == "exponential":
             return [*asks, choose("splits", level, copies, self._utility().range_for(schema))]
@@ -105,10 +107,10 @@ class _MedianForest(PrivateForest):
     def _grow(self, curator: Curator) -> FlatTrees:
         depth, n_trees = self.max_depth, self.n_estimators
         if depth is None:
-            groups = n_trees if self.partition else 1
+            groups = n_trees if self.disjoint else 1
             wanted = depth_by_occupancy(curator.row_count("count"), groups, self.expected_leaf_rows)
             depth = min(wanted, self._limits.depth)
-        if self.partition:
+        if self.disjoint:
             curator.scatter_rows(n_trees)
         if self.variant == "uniform":
             return grow_median(curator, "splits", n_trees, depth)
@@ -119,6 +121,8 @@ class _MedianForest(PrivateForest):
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
     ) -> PublishedForest:
+        from dpforest.papers.published import dipri_me
+
         return dipri_me(
             X,
             y,
@@ -131,7 +135,7 @@ class _MedianForest(PrivateForest):
             max_depth=self.max_depth,
             max_features=self.max_features,
             split_share=self.split_share,
-            partition=self.partition,
+            disjoint=self.disjoint,
         )
 
 
@@ -147,7 +151,7 @@ _OWN_PARAMETERS = """n_estimators : int, default=10
         Part of the budget for splits (the papers' rho); the rest goes to the leaves.
     expected_leaf_rows : float, default=25
         Rows per leaf that the depth rule aims at.
-    partition : bool, default=True
+    disjoint : bool, default=True
         True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
         the number of trees (2020, Algorithm 2).
     version : {{"2020", "2021"}}, default="2021"

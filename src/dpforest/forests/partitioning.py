@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator
+from dpforest._curator import Curator
+from dpforest._structure import FlatTrees
+from dpforest._trees import geometric_shares, grow_median
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
@@ -21,10 +23,10 @@ from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import MAX_DEPTH, parameters, real
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
-from dpforest.published import Domain, PublishedForest, partitioning_ensemble
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
-from dpforest.trees import geometric_shares, grow_median
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import Domain, PublishedForest
 
 BUDGET_RATIO = Fraction(3, 2)  # each level gets this times the budget of the level above (eq. 7)
 LEAF_ROWS = 5  # the paper splits nodes of more than 10 rows, so its leaves hold 5 to 10
@@ -89,6 +91,8 @@ class _Partitioning(PrivateForest):
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
     ) -> PublishedForest:
+        from dpforest.papers.published import partitioning_ensemble
+
         return partitioning_ensemble(
             X,
             y,

@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator, Noisy
+from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator, Noisy
+from dpforest._structure import FlatTrees
+from dpforest._trees import grow_multiway, label_votes
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, room_for, shapes_of
 from dpforest.forests.parameters import choice, parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
-from dpforest.published import Domain, PublishedForest, smooth_sensitivity_forest
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
-from dpforest.theory.smooth_sensitivity import tree_depth
-from dpforest.trees import grow_multiway, label_votes
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import Domain, PublishedForest
 
 _OWN_PARAMETERS = """n_estimators : int, default=100
         Number of trees.
@@ -35,6 +36,24 @@ _OWN_PARAMETERS = """n_estimators : int, default=100
         True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
         the number of trees.
     """
+
+
+def depth_that_tests_half(n_ordered: int, n_nominal: int = 0) -> int:
+    """Depth at which a path has tested half of the features (Fletcher and Islam 2017, equation 16).
+
+    An ordered feature can be tested again, so after d tests s ((s - 1) / s)**d of s are expected to be
+    untested; the smallest d is taken at which that is below s / 2. A nominal feature is tested once: half
+    of them are added.
+
+    Examples
+    --------
+    >>> depth_that_tests_half(10), depth_that_tests_half(6, 8), depth_that_tests_half(0, 22)
+    (7, 8, 11)
+    """
+    depth = 0
+    while n_ordered and ((n_ordered - 1) / n_ordered) ** depth >= 0.5:
+        depth += 1
+    return depth + n_nominal // 2
 
 
 @parameters
@@ -82,6 +101,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     disjoint: bool = True
 
     _published: ClassVar[str] = "smooth_sensitivity_forest"
+    _leaves_are_labels: ClassVar[bool] = True
     _rules: ClassVar = {
         **PrivateForest._rules,
         "label_mechanism": choice("permute_and_flip", "exponential"),
@@ -95,7 +115,7 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
         """Features that a path may draw."""
         if self.max_depth is not None:
             return self.max_depth
-        return tree_depth(int((~schema.nominal).sum()), int(schema.nominal.sum()))
+        return depth_that_tests_half(int((~schema.nominal).sum()), int(schema.nominal.sum()))
 
     def _mechanism(self) -> str:
         return PERMUTE_AND_FLIP if self.label_mechanism == "permute_and_flip" else EXPONENTIAL
@@ -123,6 +143,8 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
     ) -> PublishedForest:
+        from dpforest.papers.published import smooth_sensitivity_forest
+
         return smooth_sensitivity_forest(
             X,
             y,

@@ -9,13 +9,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.curator import MAX_ROWS, Curator
+from dpforest._curator import MAX_ROWS, Curator
+from dpforest._structure import FlatTrees
+from dpforest._trees import class_shares, grow_random, majority_votes
 from dpforest.forests.base import (
     PrivateForest,
     PrivateForestClassifierBase,
@@ -26,10 +28,10 @@ from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
-from dpforest.published import Domain, PublishedForest, random_decision_trees
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
-from dpforest.trees import class_shares, grow_random, majority_votes
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import Domain, PublishedForest
 
 _DEPTH = (
     "Height of the trees; None takes the largest at which an average leaf equals its noise, by a noisy count."
@@ -110,6 +112,8 @@ class _RandomTrees(PrivateForest):
         depth = self.max_depth
         if depth is None:
             depth = height_by_noise(len(X), n_trees, float(self.epsilon))
+        from dpforest.papers.published import random_decision_trees
+
         return random_decision_trees(
             X,
             y,

@@ -15,21 +15,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from dpforest._structure import Additive, FlatTrees
 from dpforest.forests.parameters import Rule
 from dpforest.modelfile.record import Scalar
 from dpforest.privacy import BudgetPlan, Ledger, PrivacyGuarantee, Receipt
 from dpforest.privacy.exact import float_at_least, read_number
-from dpforest.published import PublishedForest
 from dpforest.schema import Classes, Schema
-from dpforest.structure import Additive, FlatTrees
 
 T = TypeVar("T", bound="Releasing")
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import PublishedForest
 
 # Of the machine or the moment, not of the model.
 _NOT_KEPT = frozenset({"n_jobs", "verbose", "as_published"})

@@ -8,8 +8,6 @@ name in a file never becomes an import of anything that is not on that list.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,55 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.parameters import check_parameters
+from dpforest.forests.registry import ESTIMATORS
 from dpforest.forests.release import PrivateRelease, Settings, Trained, kept_parameters, promise
 from dpforest.modelfile import ModelFileError, ModelRecord, read_record, write_record
 from dpforest.modelfile.record import REFUSALS
 from dpforest.modelfile.signing import read_private_key, read_public_key
 from dpforest.schema import Classes, Range
-
-# Every class that may come out of a file, and the module that holds it: those of this room and baselines.
-_MODULES = {
-    "DiPriMeForestClassifier": "dpforest.forests.median",
-    "DiPriMeForestRegressor": "dpforest.forests.median",
-    "PartitioningEnsembleClassifier": "dpforest.forests.partitioning",
-    "PartitioningEnsembleRegressor": "dpforest.forests.partitioning",
-    "PrivateForestClassifier": "dpforest.forests.guided_classification",
-    "PrivateForestRegressor": "dpforest.forests.guided_regression",
-    "RandomDecisionForestClassifier": "dpforest.forests.random_forest",
-    "RandomDecisionTreesClassifier": "dpforest.forests.random_trees",
-    "RandomDecisionTreesRegressor": "dpforest.forests.random_trees",
-    "SemiSupervisedPartitioningEnsembleClassifier": "dpforest.forests.semi_supervised",
-    "TransductivePartitioningEnsembleClassifier": "dpforest.forests.semi_supervised",
-    "FletcherIslamForestClassifier": "dpforest.baselines.fletcher_islam",
-    "FriedmanSchusterTreeClassifier": "dpforest.baselines.friedman_schuster",
-    "JPWForestClassifier": "dpforest.baselines.jpw",
-    "MaxTreeClassifier": "dpforest.baselines.max_tree",
-    "PatilSinghForestClassifier": "dpforest.baselines.patil_singh",
-    "PatilSinghForestRegressor": "dpforest.baselines.patil_singh",
-    "RanaForestClassifier": "dpforest.baselines.rana",
-    "SemiSupervisedRDTClassifier": "dpforest.baselines.semi_supervised_rdt",
-    "TransductiveOutputPerturbationClassifier": "dpforest.baselines.transductive_output_perturbation",
-    "XinForestClassifier": "dpforest.baselines.xin",
-}
-
-
-class _Estimators(Mapping[str, type[PrivateForest]]):
-    """The classes of `_MODULES` by name, each imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> type[PrivateForest]:
-        found: type[PrivateForest] = getattr(import_module(_MODULES[name]), name)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
-
-    def __len__(self) -> int:
-        return len(_MODULES)
-
-
-ESTIMATORS = _Estimators()
-# Their leaves released one label each instead of counts.
-_LABELS_IN_LEAVES = frozenset({"RandomDecisionForestClassifier", "XinForestClassifier"})
 
 
 def save(
@@ -152,7 +107,7 @@ def _model_of(record: ModelRecord) -> PrivateForest:
         raise ModelFileError(f"the parameters are not those of {record.estimator}.")
     if not isinstance(record.schema.target, Classes if estimator._task == "classification" else Range):
         raise ModelFileError(f"the target is not one for {record.estimator}.")
-    if record.statistics.ndim != (2 if record.estimator in _LABELS_IN_LEAVES else 3):
+    if record.statistics.ndim != (2 if estimator._leaves_are_labels else 3):
         raise ModelFileError(f"the leaf statistics are not those of {record.estimator}.")
     # A schema that was read off private rows is not passed on as if it had been declared.
     schema = record.schema if record.declared else None

@@ -11,12 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import Curator
+from dpforest._curator import Curator
+from dpforest._structure import FlatTrees
+from dpforest._trees import (
+    find_leaves,
+    geometric_shares,
+    grow_median,
+    grow_public_median,
+    sum_leaf_values,
+)
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_labels, count_leaves
@@ -25,16 +33,10 @@ from dpforest.forests.parameters import choice, parameters, whole
 from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS, first_median, median_shapes
 from dpforest.forests.release import Trained
 from dpforest.privacy import NeighboringRelation, Pool
-from dpforest.published import Domain, PublishedForest, partitioning_ensemble, transductive_ensemble
 from dpforest.schema import Schema
-from dpforest.structure import FlatTrees
-from dpforest.trees import (
-    find_leaves,
-    geometric_shares,
-    grow_median,
-    grow_public_median,
-    sum_leaf_values,
-)
+
+if TYPE_CHECKING:
+    from dpforest.papers.published import Domain, PublishedForest
 
 # Labelled rows per leaf where trees cost nothing. 1.25, 2.5 and 5 were tried at epsilon 2 with a fifth of the
 # rows labelled, on banknote, wall_robot_4, magic, pendigits and mushroom.
@@ -172,6 +174,8 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
     ) -> PublishedForest:
+        from dpforest.papers.published import partitioning_ensemble
+
         return partitioning_ensemble(
             X[y >= 0],
             y[y >= 0],
@@ -267,6 +271,8 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     def _publish(
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
     ) -> PublishedForest:
+        from dpforest.papers.published import transductive_ensemble
+
         return transductive_ensemble(
             X[y >= 0],
             y[y >= 0],

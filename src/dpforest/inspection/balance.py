@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees import cells_for, find_leaves
+from dpforest._trees import cells_for, find_leaves
 
 
 def leaf_occupancy(model: Any, X: Any = None) -> NDArray[np.float64]:

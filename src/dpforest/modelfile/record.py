@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._structure import Additive, FlatTrees, Pairs
+from dpforest._structure.flat import EVERYTHING_LEFT
 from dpforest.modelfile.arrays import read_array, read_shape, write_array, write_bits
 from dpforest.modelfile.document import read_document, write_document
 from dpforest.modelfile.errors import ModelFileError
 from dpforest.modelfile.signing import fingerprint
 from dpforest.privacy import Ledger, PrivacyError, PrivacyGuarantee, Receipt
 from dpforest.schema import Classes, Schema
-from dpforest.structure import Additive, FlatTrees, Pairs
-from dpforest.structure.flat import EVERYTHING_LEFT
 
 MAX_DEPTH = 15
 MAX_TREES = 65_536

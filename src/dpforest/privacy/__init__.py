@@ -8,9 +8,15 @@ settlement), `store` (the record that lasts) with `spends`, `notes`, `records`, 
 `database`, which is `sqlite` or `postgres`. `exact` and `tables` serve them all.
 """
 
-from dpforest.privacy.accountant import BudgetAccountant
-from dpforest.privacy.chain import Checkpoint, Receipt
-from dpforest.privacy.charge import Charge
+from dpforest.privacy.budget.accountant import BudgetAccountant
+from dpforest.privacy.budget.chain import Checkpoint, Receipt
+from dpforest.privacy.budget.charge import Charge
+from dpforest.privacy.budget.entered import nobody_pays
+from dpforest.privacy.budget.left_behind import LeftBehind
+from dpforest.privacy.budget.records import Dataset, schema_hash
+from dpforest.privacy.budget.spends import Spend
+from dpforest.privacy.budget.store import list_budgets
+from dpforest.privacy.budget.verification import repair_budget, verify_budgets
 from dpforest.privacy.composition import (
     Cost,
     exponential_epsilon_from_rho,
@@ -19,7 +25,6 @@ from dpforest.privacy.composition import (
     row_multiplier,
 )
 from dpforest.privacy.conversion import epsilon_to_rho, rho_to_epsilon
-from dpforest.privacy.entered import nobody_pays
 from dpforest.privacy.errors import (
     BudgetExceededError,
     BudgetStoreError,
@@ -33,13 +38,8 @@ from dpforest.privacy.errors import (
 from dpforest.privacy.events import Event, Kind, Query
 from dpforest.privacy.guarantee import PrivacyGuarantee
 from dpforest.privacy.ledger import Ledger
-from dpforest.privacy.left_behind import LeftBehind
 from dpforest.privacy.plan import ALL_ROWS, BudgetPlan, Pool
-from dpforest.privacy.records import Dataset, schema_hash
 from dpforest.privacy.relation import NeighboringRelation
-from dpforest.privacy.spends import Spend
-from dpforest.privacy.store import list_budgets
-from dpforest.privacy.verification import repair_budget, verify_budgets
 
 __all__ = [
     "ALL_ROWS",

@@ -165,7 +165,7 @@ class Ledger:
         """Return what was spent on one row: queries of all rows in sequence, disjoint parts in parallel."""
         return self._plan.compose({pool.name: self.spent(pool.name) for pool in self._plan.pools})
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_records(self) -> list[dict[str, Any]]:
         """Return one dictionary per query, JSON-ready; ``exact`` is the cost as a fraction."""
         return [
             {
@@ -236,7 +236,7 @@ class Ledger:
 
     def to_frame(self) -> Any:
         """Return the queries as a pandas DataFrame; pandas must be installed."""
-        return data_frame(self.to_dicts(), [*self._header(), "exact", "parameters"])
+        return data_frame(self.to_records(), [*self._header(), "exact", "parameters"])
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._events)

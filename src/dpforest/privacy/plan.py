@@ -250,7 +250,7 @@ class BudgetPlan:
         everywhere = by_rows.pop(ALL_ROWS, Fraction(0))
         return everywhere + max(by_rows.values(), default=Fraction(0))
 
-    def to_dicts(self) -> list[dict[str, str | float]]:
+    def to_records(self) -> list[dict[str, str | float]]:
         """Return one dictionary per pool, JSON-ready."""
         return [
             {
@@ -312,7 +312,7 @@ class BudgetPlan:
 
     def to_frame(self) -> Any:
         """Return the pools as a pandas DataFrame; pandas must be installed."""
-        return data_frame(self.to_dicts(), self._header())
+        return data_frame(self.to_records(), self._header())
 
     def __str__(self) -> str:
         table = text_table(self._header(), self._rows(), frozenset({"share", self.symbol}))

@@ -48,6 +48,6 @@ def data_frame(records: Sequence[Mapping[str, object]], columns: Sequence[str]) 
         pandas = import_module("pandas")
     except ImportError as missing:
         raise ImportError(
-            "to_frame() needs pandas: install it with `pip install 'dpforest[frames]'`, or call to_dicts()."
+            "to_frame() needs pandas: install it with `pip install 'dpforest[frames]'`, or call to_records()."
         ) from missing
     return pandas.DataFrame(list(records), columns=list(columns))

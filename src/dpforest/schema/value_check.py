@@ -118,7 +118,7 @@ class ValueCheck:
         """Whether every column does."""
         return all(column.fits for column in self.columns)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_records(self) -> list[dict[str, Any]]:
         """Return a JSON-ready dictionary per column."""
         return [column.to_dict() for column in self.columns]
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from dpforest._curator import Observer
 from dpforest.audit.promises import declared_schema
 from dpforest.audit.replay.facts import differing
 from dpforest.audit.replay.movement import Movement, price
@@ -26,7 +27,6 @@ from dpforest.audit.replay.neighbours import Neighbour, Source, Table, neighbour
 from dpforest.audit.replay.result import Finding, ReplayResult
 from dpforest.audit.replay.running import Outside, watched_fit
 from dpforest.audit.replay.watching import Asked, Diverged, Recorder, Replayer
-from dpforest.curator import Observer
 from dpforest.forests.base import PrivateForest
 from dpforest.privacy import row_multiplier
 
@@ -164,7 +164,7 @@ class _Talk:
                 tell("movement", where, f"its tables moved by {steps} declared steps, and {allowed} may be")
         if cost > self.promised:
             share = float(cost / self.promised)
-            tell("total", "all looks", f"the movements cost {share:.4g} times what is promised")
+            tell("total", "all queries", f"the movements cost {share:.4g} times what is promised")
         return cost
 
     def _fit(self, rows: list[Any], labels: list[Any], observer: Observer) -> Outside:

@@ -18,7 +18,7 @@ from dpforest.audit.replay.auditing import audit_replay
 from dpforest.audit.replay.result import ReplayResult
 from dpforest.audit.replay.worlds import MIXED, NUMBERS, RANGES, World
 from dpforest.audit.subjects import OPTIONS, LinearPartForestClassifier
-from dpforest.forests.saved import ESTIMATORS
+from dpforest.forests.registry import ESTIMATORS
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Range
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.curator import EXPONENTIAL, PERMUTE_AND_FLIP, Look
-from dpforest.curator.payment import BLOCK_NORM, GAUSSIAN
+from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP, Look
+from dpforest._curator.payment import BLOCK_NORM, GAUSSIAN
 
 CHOICES = (EXPONENTIAL, PERMUTE_AND_FLIP)
 

@@ -53,8 +53,8 @@ class ReplayResult:
         Which one.
     questions : int
         How many questions the fit asked.
-    looks : int
-        How many of them were paid looks at private tables.
+    paid : int
+        How many of them were paid for: queries to private tables.
     neighbours : tuple of str
         The neighbouring tables, in words.
     findings : tuple of Finding
@@ -67,7 +67,7 @@ class ReplayResult:
     'no violation found on these tables'
     >>> print(kept)
     a forest: no violation found on these tables.
-      3 questions, 2 of them looks at private tables, were replayed on 1 neighbouring table with the
+      3 questions, 2 of them paid for, were replayed on 1 neighbouring table with the
       answers of the first fit. Questions, amounts, candidates, messages and the released model were the
       same; no table moved further than was paid for. The movements cost at most epsilon = 0.5 of 1.
     """
@@ -77,7 +77,7 @@ class ReplayResult:
     loss: float
     currency: str
     questions: int
-    looks: int
+    paid: int
     neighbours: tuple[str, ...]
     findings: tuple[Finding, ...]
 
@@ -104,7 +104,7 @@ class ReplayResult:
         n = len(self.neighbours)
         tables = "1 neighbouring table" if n == 1 else f"{n} neighbouring tables"
         done = (
-            f"{self.questions} questions, {self.looks} of them looks at private tables, were replayed on "
+            f"{self.questions} questions, {self.paid} of them paid for, were replayed on "
             f"{tables} with the answers of the first fit."
         )
         if self.violation:

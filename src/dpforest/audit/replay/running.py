@@ -13,8 +13,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from dpforest._curator import Observer, watched_by
 from dpforest.audit.replay.facts import Facts, facts_of
-from dpforest.curator import Observer, watched_by
 
 
 @dataclass

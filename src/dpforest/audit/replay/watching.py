@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._curator import Curator, Look
 from dpforest.audit.replay.facts import Facts, differing, facts_of
 from dpforest.audit.replay.movement import Movement
-from dpforest.curator import Curator, Look
 
 LARGEST = 2**62  # integers of this size could leave int64 in a sum
 

@@ -1,0 +1,88 @@
+"""Boosting from first count to last round: what is asked, in which order, for which share of the budget."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._boosting.budget import Purse
+from dpforest._boosting.linear import linear_part, linear_share
+from dpforest._boosting.marginals import ask_marginals
+from dpforest._boosting.numbers import start_numbers
+from dpforest._boosting.rounds import grow_rounds
+from dpforest._boosting.scales import columns_of, normal_scores
+from dpforest._boosting.state import State
+from dpforest._curator import Curator
+from dpforest._structure import FlatTrees, Pairs
+from dpforest.schema import Classes
+
+FEWEST_ROWS = 20.0
+LINEAR_ALONE = 0.85  # of what is left, for a linear part without trees; numbers choose clip levels besides
+WITHOUT_NOISE = 1e3  # rho that formulas take where there is no noise
+_MARGINALS = 0.1  # of the budget, at a strength of ...
+_AT_STRENGTH = 1000
+
+Ints = NDArray[np.int64]
+
+
+class Boosted(NamedTuple):
+    """A released model: scores in whole numbers, one output for numbers and for two classes."""
+
+    constant: Ints
+    table: Ints
+    trees: FlatTrees
+    values: Ints
+    pairs: Pairs
+    gains: NDArray[np.float64]
+
+
+def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
+    """Ask everything that a boosted model needs.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows; its plan has the pools "count" and "model".
+    n_rounds, depth : int or None
+        Rounds and levels of trees; None lets the released number of rows decide.
+    """
+    schema = curator.schema
+    curator.score_rows()
+    rho = WITHOUT_NOISE if curator.is_noiseless else float(curator.ledger.plan.total)
+    purse = Purse(rho)
+    if isinstance(schema.target, Classes):
+        released, sd = curator.class_counts("count")
+    else:
+        released, sd = curator.known_targets("count")
+    counts, sd = released.astype(np.float64), max(sd, 1e-9)
+    rows = max(float(counts.sum()), FEWEST_ROWS)
+    share = min(max(_MARGINALS * (_AT_STRENGTH / (rows * math.sqrt(2 * rho))) ** 0.2, 0.06), 0.12)
+    marginals = ask_marginals(curator, purse, share, rows, sd * math.sqrt(len(counts)))
+    strength = marginals.rows * math.sqrt(2 * rho)
+    n_classes = schema.n_codes if isinstance(schema.target, Classes) else 0
+    state = State(curator, purse, marginals.rows, strength, n_classes, curator.gradient_scales[0])
+    if state.is_class:
+        constant = _start_classes(state, counts, sd)
+    else:
+        constant = state.whole(np.array([start_numbers(state)]))
+    scores = [
+        None if schema.nominal[at] else normal_scores(shares) for at, shares in enumerate(marginals.shares)
+    ]
+    share = linear_share(state) if depth != 0 else LINEAR_ALONE * float(purse.left)
+    table = linear_part(state, marginals, scores, share)
+    cuts = columns_of(schema, marginals, scores, strength, curator.coins)
+    trees, values = grow_rounds(state, cuts, n_rounds, depth)
+    return Boosted(constant, table, trees, values, cuts.columns.pairs, np.maximum(state.gains, 0.0))
+
+
+def _start_classes(state: State, counts: NDArray[np.float64], noise_sd: float) -> Ints:
+    """Give all rows the log odds of the noisy class counts as their scores."""
+    positive = np.maximum(counts, noise_sd / 2 + 1)
+    log_share = np.log(positive / positive.sum())
+    scores = log_share[1:] - log_share[:1] if len(counts) == 2 else log_share - log_share.mean()
+    whole = state.whole(scores)
+    state.curator.add_constant(whole)
+    return whole

@@ -1,0 +1,54 @@
+"""The trusted core: the one owner of private rows and the complete list of questions it answers.
+
+Read `queries.py`, `sums.py` and `gradients.py` to see every look at private rows that this library can take,
+and `payment.py` for the one place where a mechanism meets a private table. Each look charges the ledger
+first, then counts, then adds noise, and returns only what the mechanism released. `observer.py` lets auditors
+replay void fits.
+"""
+
+from dpforest._curator.gradients import (
+    QUANTILE_PARTS,
+    TARGET_SPAN,
+    Columns,
+    Feature,
+    GradientQueries,
+    Released,
+    fitting_unit,
+    gradient_unit,
+)
+from dpforest._curator.observer import Look, Observer, watched_by
+from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
+from dpforest._curator.queries import Curator
+from dpforest._curator.sums import Block, SumQueries, Sums
+from dpforest._curator.table import PrivateTable
+from dpforest._curator.utilities import Centres, Subsets, Utility, median_scores
+from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS
+
+__all__ = [
+    "COARSE_LEVELS",
+    "EXPONENTIAL",
+    "MAX_PER_ROW",
+    "MAX_ROWS",
+    "PERMUTE_AND_FLIP",
+    "QUANTILE_PARTS",
+    "TARGET_SPAN",
+    "Block",
+    "Centres",
+    "Columns",
+    "Curator",
+    "Feature",
+    "GradientQueries",
+    "Look",
+    "Noisy",
+    "Observer",
+    "PrivateTable",
+    "Released",
+    "Subsets",
+    "SumQueries",
+    "Sums",
+    "Utility",
+    "fitting_unit",
+    "gradient_unit",
+    "median_scores",
+    "watched_by",
+]

@@ -1,0 +1,241 @@
+"""Paying for a look: turn a share of a pool into a charge on the ledger and the mechanism that it buys.
+
+This is the one place where a mechanism meets a private table. Only `queries` and `sums` call it. A payment
+returns the mechanism itself, fixed at what was paid for: a query cannot run one without having paid, nor at
+another rate, because it never sees a rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest import mechanisms
+from dpforest._curator.observer import Look, Observer
+from dpforest.mechanisms import RandomWords, Rate
+from dpforest.privacy import (
+    BudgetPlan,
+    Event,
+    Ledger,
+    NeighboringRelation,
+    PrivacyError,
+    Query,
+    exponential_epsilon_from_rho,
+    gaussian_variance_from_rho,
+    pure_epsilon_from_rho,
+)
+from dpforest.privacy.exact import float_at_least
+
+EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
+LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
+NO_CANDIDATE = -1
+_SHARPEST = Fraction(2**20)  # a rate at which a gap of one unit decides and ties are broken at random
+
+Mechanism: TypeAlias = Callable[..., NDArray[np.int64]]
+# Private scores and public base weights (0: not a candidate; left out: all alike) in, the index of one
+# candidate in every row out; `NO_CANDIDATE` where there is none.
+Choice: TypeAlias = Mechanism
+
+
+class Noisy(NamedTuple):
+    """Released values and the standard deviation of the noise in each of them, 0 if there was none."""
+
+    values: NDArray[np.int64]
+    sd: float
+
+
+class Noise(NamedTuple):
+    """Noise that was paid for: a private table in, the same with noise out, and how much noise it is."""
+
+    add: Mechanism
+    sd: float
+
+    def __call__(self, table: NDArray[Any]) -> Noisy:
+        """Add it."""
+        return Noisy(self.add(table), self.sd)
+
+
+class Payments:
+    """The ledger of one fit and the mechanisms that it pays for.
+
+    Parameters
+    ----------
+    plan : BudgetPlan
+        What may be spent.
+    words : RandomWords
+        Randomness of the mechanisms.
+    on_charge : callable, optional
+        Called with every event after it was charged.
+    noiseless : bool
+        Charge as usual, but answer exactly; the fit is then void of any promise.
+    observer : Observer, optional
+        Who watches a fit that is void of any promise.
+    """
+
+    def __init__(
+        self,
+        plan: BudgetPlan,
+        words: RandomWords,
+        on_charge: Callable[[Event], None] | None,
+        noiseless: bool,
+        observer: Observer | None = None,
+    ) -> None:
+        self.ledger = Ledger(plan)
+        self._words = words
+        self._on_charge = on_charge
+        self._noiseless = noiseless
+        self._observer = observer
+
+    @property
+    def is_noiseless(self) -> bool:
+        """Whether answers are exact, and the fit void of any promise."""
+        return self._noiseless
+
+    @property
+    def _is_pure(self) -> bool:
+        return self.ledger.plan.currency == "pure"
+
+    def for_noise(
+        self, pool: str, share: Fraction, query: Query, copies: int, l1: int, l2_squared: int
+    ) -> Noise:
+        """Charge for one noisy table and return the noise.
+
+        Parameters
+        ----------
+        pool : str
+            Pool that pays.
+        share : Fraction
+            Part of the pool.
+        query : Query
+            What the table is for.
+        copies : int
+            Tables that one row is counted in; each gets an equal part of the charge.
+        l1, l2_squared : int
+            How far one table moves between neighbours: L1 norm (pure) and squared L2 norm (zCDP).
+        """
+        amount = self.ledger.plan.amount(pool) * share / copies
+        parameters: dict[str, Any] = {"trees_per_row": copies}
+        if self._is_pure:
+            rate = Rate.floor(amount / l1)
+            parameters["noise_sd"] = math.sqrt(mechanisms.discrete_laplace_variance(rate))
+            event = self._charge(pool, share, query, LAPLACE, parameters)
+            look = Look(event, rate.value, copies, l1)
+            add = self._sell_noise(look, lambda x: mechanisms.discrete_laplace(x, rate, self._words))
+            return Noise(add, 0.0 if self._noiseless else parameters["noise_sd"])
+        variance = gaussian_variance_from_rho(amount, l2_squared)
+        drawn = mechanisms.discrete_gaussian_parameter(variance)  # no less than the variance asked for
+        parameters["noise_sd"] = math.sqrt(drawn)
+        event = self._charge(pool, share, query, GAUSSIAN, parameters)
+        look = Look(event, drawn, copies, l2_squared)
+        add = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
+        return Noise(add, 0.0 if self._noiseless else parameters["noise_sd"])
+
+    def for_sums(
+        self, pool: str, share: Fraction, query: Query, blocks: list[int], bound: int
+    ) -> tuple[Mechanism, NDArray[np.float64]]:
+        """Charge for vectors of sums of which a row moves one, and no block of it by more than `bound` in L1.
+
+        Returns the noise, for tables with one vector per row, and the variance of every coordinate. Under
+        zCDP the noise is Gaussian: a block's L2 norm is at most its L1 norm, so the squared L2 norm of all
+        blocks together moves by at most bound**2 times their number.
+        """
+        amount, size = self.ledger.plan.amount(pool) * share, sum(blocks)
+        parameters: dict[str, Any] = {"trees_per_row": 1, "blocks": len(blocks), "bound": bound}
+        if self._is_pure:
+            rate = mechanisms.block_norm_rate(amount / bound, size)
+            by_block = [mechanisms.block_norm_variance(block, size, rate) for block in blocks]
+            spread = np.repeat(by_block, blocks)
+            parameters["noise_sd"] = math.sqrt(spread[0])
+            event = self._charge(pool, share, query, BLOCK_NORM, parameters)
+            look = Look(event, rate.value, 1, bound, tuple(blocks))
+            noise = self._sell_noise(look, lambda x: mechanisms.block_norm(x, blocks, rate, self._words))
+        else:
+            squared = len(blocks) * bound**2
+            variance = gaussian_variance_from_rho(amount, squared)
+            spread = np.full(size, float(variance))
+            parameters["noise_sd"] = math.sqrt(spread[0])
+            event = self._charge(pool, share, query, GAUSSIAN, parameters)
+            look = Look(event, mechanisms.discrete_gaussian_parameter(variance), 1, squared)
+            noise = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
+        return noise, np.zeros(size) if self._noiseless else spread
+
+    def for_choice(
+        self, pool: str, share: Fraction, query: Query, copies: int, score_range: int, mechanism: str
+    ) -> Choice:
+        """Charge for one choice in every node and return the mechanism that makes it.
+
+        Parameters
+        ----------
+        pool, share, query, copies
+            As in `for_noise`.
+        score_range : int
+            Range W of the score between neighbours.
+        mechanism : str
+            `EXPONENTIAL` or `PERMUTE_AND_FLIP`; under zCDP the first costs epsilon**2 / 8 (bounded range),
+            the second epsilon**2 / 2.
+        """
+        amount = self.ledger.plan.amount(pool) * share / copies
+        if self._is_pure:
+            epsilon = amount
+        elif mechanism == EXPONENTIAL:
+            epsilon = exponential_epsilon_from_rho(amount)
+        else:
+            epsilon = pure_epsilon_from_rho(amount)
+        if self._noiseless:
+            epsilon = _SHARPEST * score_range
+        rate = Rate.floor(epsilon / score_range)
+        parameters = {"trees_per_row": copies, "epsilon": float_at_least(epsilon), "score_range": score_range}
+        event = self._charge(pool, share, query, mechanism, parameters)
+        look = Look(event, rate.value, copies, score_range)
+        if mechanism == PERMUTE_AND_FLIP:
+            return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
+        return self._sell(look, lambda scores, base=None: _choose(scores, base, rate, self._words))
+
+    def free_choice(self, coins: RandomWords) -> Choice:
+        """Return the choice of the best, ties broken with public coins, for scores that are public."""
+        if self.ledger.plan.relation is not NeighboringRelation.LABEL_CHANGE:
+            raise PrivacyError("Features are private here; they are public only under label privacy.")
+
+        def choose(scores: NDArray[np.int64], base: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+            if self._observer is not None:
+                self._observer.unpaid(scores)
+            return _choose(scores, base, Rate.floor(_SHARPEST), coins)
+
+        return choose
+
+    def _charge(
+        self, pool: str, share: Fraction, query: Query, mechanism: str, parameters: dict[str, Any]
+    ) -> Event:
+        event = self.ledger.charge(pool, share, mechanism=mechanism, query=query, parameters=parameters)
+        if self._on_charge is not None:
+            self._on_charge(event)
+        return event
+
+    def _sell_noise(self, look: Look, noise: Mechanism) -> Mechanism:
+        return self._sell(look, np.asarray if self._noiseless else noise)
+
+    def _sell(self, look: Look, mechanism: Mechanism) -> Mechanism:
+        """Hand out a mechanism that was paid for; an observer, if there is one, stands in front of it."""
+        observer = self._observer
+        if observer is None:
+            return mechanism
+        return lambda table, *public: observer.answer(look, mechanism, table, *public)
+
+
+def _choose(
+    scores: NDArray[np.int64], base: NDArray[np.int64] | None, rate: Rate, words: RandomWords
+) -> NDArray[np.int64]:
+    """Run the exponential mechanism in every row that has a candidate; which rows have one is public."""
+    weights = np.ones_like(scores) if base is None else base
+    can_choose = weights.any(axis=1)
+    if len(scores) and can_choose.all():
+        return mechanisms.exponential(scores, weights, rate, words)
+    chosen = np.full(len(scores), NO_CANDIDATE, np.int64)
+    if can_choose.any():
+        chosen[can_choose] = mechanisms.exponential(scores[can_choose], weights[can_choose], rate, words)
+    return chosen

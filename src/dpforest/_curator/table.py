@@ -1,0 +1,58 @@
+"""Private rows behind a wall: encoded once, then reachable only through a curator."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from dpforest._rows import Grid, MemoryRows, Rows, WholeRows
+from dpforest.schema import Schema
+from dpforest.schema.door import read_blocks
+
+
+class PrivateTable:
+    """Encoded private rows that cannot be read, printed, copied, counted or pickled.
+
+    Parameters
+    ----------
+    X : data frame or array
+        Features, mapped cell by cell to the schema's public grid.
+    y : array-like
+        Target, mapped to class codes or fixed-point levels.
+    schema : Schema
+        The public description of the table.
+    n_threads : int
+        Threads for encoding and counting.
+
+    Examples
+    --------
+    >>> from dpforest.schema import Schema
+    >>> schema = Schema.from_bounds((0, 1), n_features=2, classes=[0, 1])
+    >>> PrivateTable([[0.1, 0.2], [0.3, 0.4]], [0, 1], schema)
+    PrivateTable(2 features)
+    """
+
+    def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1) -> None:
+        self.schema = schema
+        grid = Grid.of(schema.n_cells, schema.n_codes)
+        blocks = read_blocks(X, y, schema, n_threads=n_threads)
+        self.__rows: Rows = MemoryRows.of_blocks(blocks, grid, n_threads)
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether rows can be had as a whole, and not only as tables that add up over them."""
+        return isinstance(self.__rows, WholeRows)
+
+    def open(self) -> Rows:
+        """Hand the rows to the curator, once."""
+        rows = self.__rows
+        del self.__rows
+        return rows
+
+    def __repr__(self) -> str:
+        return f"PrivateTable({self.schema.n_features} features)"
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("Private rows cannot be read; ask a Curator, which charges the budget first.")
+
+    __array__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
+    __reduce_ex__ = __copy__ = __deepcopy__ = _refuse

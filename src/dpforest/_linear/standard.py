@@ -1,0 +1,91 @@
+"""Ordered features on a common scale: a bounded, public function of each cell.
+
+Centres and spreads are released in two joint questions, each of one sum per feature. The scale is a tanh of
+the distance to the centre, so that no row adds more than 1 to any sum however far out it is.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._curator import MAX_PER_ROW, Block, Curator
+from dpforest.privacy import Kind, Query
+from dpforest.schema import Schema
+
+STEEPNESS = 0.7  # of the tanh, at one mean absolute deviation
+LEAST_SPREAD = 0.02  # of half the public range
+
+
+def units(n_sums: int, epsilon: float) -> int:
+    """Integer units that stand for 1: fine enough for rounding and for the noise to be drawn quickly.
+
+    No finer than sums of the largest table have room for.
+
+    Examples
+    --------
+    >>> units(20, 1.0), units(5000, 1.0)
+    (256, 4096)
+    """
+    return min(int(2 ** math.ceil(math.log2(max(256.0, n_sums * epsilon / 2)))), MAX_PER_ROW)
+
+
+def whole_units(values: NDArray[np.float64], one: int) -> NDArray[np.int64]:
+    """Cut values to whole units towards zero, so that no bound is exceeded, as a block of one coordinate."""
+    whole: NDArray[np.int64] = np.trunc(values * one).astype(np.int64)[:, None]
+    return whole
+
+
+def ordered_features(schema: Schema) -> list[int]:
+    """Features that have an order; two categories are as good as one."""
+    features = enumerate(schema.features.values())
+    return [at for at, f in features if not f.is_nominal or schema.n_cells[at] == 4]
+
+
+def standard_scales(
+    curator: Curator, pool: str, share: Fraction, features: list[int], rows: float
+) -> list[NDArray[np.float64]]:
+    """Values between -1 and 1 of every cell of the given features; missing and unknown values are 0.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend.
+    share : Fraction
+        Part of it, half for the centres and half for the spreads.
+    features : list of int
+        Ordered features.
+    rows : float
+        Released number of rows.
+    """
+    one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
+    places = [_places(int(curator.schema.n_cells[feature])) for feature in features]
+
+    def means(values: list[NDArray[np.float64]], kind: Kind) -> tuple[NDArray[np.float64], float]:
+        blocks = [
+            Block(feature, whole_units(value, one)) for feature, value in zip(features, values, strict=True)
+        ]
+        sums, variance = curator.lookup_sums(pool, share / 2, Query(kind), blocks, one, by_class=False)
+        return sums[0] / (one * rows), math.sqrt(variance[0]) / (one * rows)
+
+    centre, _ = means(places, Kind.CENTRES)
+    centre = np.clip(centre, -1, 1)
+    # distances lie between 0 and 2; less 1 they are as small as can be
+    away = [np.abs(place - c) - 1 for place, c in zip(places, centre, strict=True)]
+    spread, noise = means(away, Kind.SPREADS)
+    spread = np.maximum(spread + 1, max(LEAST_SPREAD, noise))
+    return [
+        np.append(np.tanh(STEEPNESS * (place[:-2] - c) / s), [0.0, 0.0])
+        for place, c, s in zip(places, centre, spread, strict=True)
+    ]
+
+
+def _places(n_cells: int) -> NDArray[np.float64]:
+    """Middle of every cell on the public range, from -1 to 1; the last two cells, missing and other, at 0."""
+    n_grid = n_cells - 2
+    return np.append((2 * np.arange(n_grid) + 1) / n_grid - 1, [0.0, 0.0])

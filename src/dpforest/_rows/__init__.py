@@ -1,0 +1,50 @@
+"""Tables of private rows. No noise, no budget, no mechanism: only "how many rows fall where?".
+
+`rows` says what rows are to the rest (`Rows.fold`), `tables` lists what can be folded, `memory` holds rows in
+memory. Only `dpforest._curator` may import this room.
+"""
+
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES
+from dpforest._rows.memory import MemoryRows
+from dpforest._rows.residuals import Residual
+from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
+from dpforest._rows.tables import (
+    By,
+    CellCounts,
+    CellMoments,
+    LabelSums,
+    LeafCounts,
+    LeafSums,
+    NumberCorrect,
+    Products,
+    RowCount,
+    TargetCounts,
+    fold_by_nodes,
+)
+
+__all__ = [
+    "COARSE_LEVELS",
+    "ERROR_LEVELS",
+    "MAX_PER_ROW",
+    "MAX_ROWS",
+    "MAX_TREES",
+    "Assignment",
+    "Block",
+    "By",
+    "CellCounts",
+    "CellMoments",
+    "Grid",
+    "LabelSums",
+    "LeafCounts",
+    "LeafSums",
+    "MemoryRows",
+    "NumberCorrect",
+    "Products",
+    "Residual",
+    "RowCount",
+    "Rows",
+    "TableSpec",
+    "TargetCounts",
+    "WholeRows",
+    "fold_by_nodes",
+]

@@ -1,0 +1,106 @@
+"""Rows held in memory as one matrix of small integers, cut into blocks that threads count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._rows.limits import MAX_ROWS
+from dpforest._rows.rows import Block, Grid, TableSpec
+from dpforest.schema.door import joined
+
+BLOCK_ROWS = 2**15
+# Counts of so many rows fit in int32, which halves the memory of a pass; beyond, they are added in int64.
+ROWS_IN_INT32 = 2**30
+
+
+class MemoryRows:
+    """Tables of rows in memory; `dpforest._curator` owns the only instance.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n_rows, n_columns), unsigned integers
+        The encoded table.
+    target : ndarray of shape (n_rows,), int32
+        Class codes or fixed-point targets; -1 where unknown.
+    grid : Grid
+        What was declared.
+    n_threads : int
+        Threads for one pass.
+
+    Raises
+    ------
+    ValueError
+        If there are more than `MAX_ROWS` rows: then whole numbers might leave 64 bits.
+    RuntimeError
+        If a cell or a code is none of those declared.
+    """
+
+    def __init__(
+        self, cells: NDArray[Any], target: NDArray[np.int32], grid: Grid, n_threads: int = 1
+    ) -> None:
+        if len(cells) > MAX_ROWS:
+            raise ValueError("A table has at most 2**40 rows (dpforest._rows.MAX_ROWS).")
+        grid.check(cells, target)
+        self._cells, self._target = cells, target.astype(np.int32, copy=False)
+        self._grid = grid
+        self._n_threads = n_threads
+        self._blocks = [
+            Block(
+                self._cells[first : first + BLOCK_ROWS], self._target[first : first + BLOCK_ROWS], first, {}
+            )
+            for first in range(0, len(cells), BLOCK_ROWS)
+        ]
+
+    @classmethod
+    def of_blocks(
+        cls, blocks: Iterable[tuple[NDArray[Any], NDArray[np.int32]]], grid: Grid, n_threads: int = 1
+    ) -> MemoryRows:
+        """Collect rows that come a block of cells and targets at a time."""
+        cells: list[NDArray[Any]] = []
+        target = [np.empty(0, np.int32)]
+        for some, codes in blocks:
+            cells.append(some)
+            target.append(codes)
+        nothing = np.empty((0, len(grid.n_cells)), np.uint8)
+        return cls(joined(cells or [nothing]), np.concatenate(target), grid, n_threads)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid that every row was checked against."""
+        return self._grid
+
+    def cells(self) -> NDArray[Any]:
+        """Cells of all rows."""
+        return self._cells
+
+    def is_labelled(self) -> NDArray[np.bool_]:
+        """Which rows have a known target."""
+        return self._target >= 0
+
+    def fold(self, table: TableSpec) -> NDArray[Any]:
+        """Add the tables of all threads, each of which counts blocks that lie together."""
+        if table.grid != self._grid:
+            raise ValueError("The table asks about rows of another grid.")
+        is_narrow = table.counts_rows and len(self._cells) <= ROWS_IN_INT32
+        n_parts = max(1, min(self._n_threads, len(self._blocks)))
+        borders = [len(self._blocks) * part // n_parts for part in range(n_parts + 1)]
+
+        def count(begin: int, end: int) -> NDArray[Any]:
+            out: NDArray[Any] = np.zeros(table.shape, np.int32 if is_narrow else np.int64)
+            for block in self._blocks[begin:end]:
+                table.add(block, out)
+            return out
+
+        if n_parts == 1:
+            return count(0, len(self._blocks))
+        with ThreadPoolExecutor(n_parts) as pool:
+            tables = pool.map(count, borders[:-1], borders[1:])
+            total = next(tables)  # of 32 bits only if all rows together fit
+            for part in tables:
+                total += part
+        return total

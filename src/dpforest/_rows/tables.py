@@ -1,0 +1,366 @@
+"""The tables that trees and sums are made of; see `rows` for what a spec is.
+
+Each spec checks its public arrays when it is made, because kernels do not check their indices. Tables by node
+can be wide: `fold_by_nodes` is the one place that asks for them a group of nodes at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS
+from dpforest._rows.residuals import Residual
+from dpforest._rows.rows import Assignment, Block, Grid, Rows
+from dpforest._rows.walks import check_walk
+from dpforest._structure import FlatTrees
+
+# Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
+MAX_TABLE_ENTRIES = 2**25
+_NO_CODES = np.empty(0, np.int32)
+
+
+class By(Enum):
+    """What the last axis of a table tells apart."""
+
+    NOTHING = "every row counts once"
+    TARGET = "the target's codes, of rows where it is known"
+    UNLABELLED = "nothing, among rows without a known target"
+    COARSE_TARGET = "the target's codes cut down to COARSE_LEVELS"
+
+
+@dataclass(frozen=True, eq=False)
+class _Spec:
+    """What all specs have; see `TableSpec`."""
+
+    grid: Grid
+    counts_rows: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False)
+class RowCount(_Spec):
+    """The number of rows, labelled or not."""
+
+    shape: ClassVar[tuple[int, ...]] = (1,)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        out[0] += len(block.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetCounts(_Spec):
+    """Rows by code of the target, or of what is left of it."""
+
+    residual: Residual | None = None
+
+    def __post_init__(self) -> None:
+        _check_residual(self.residual, self.grid)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One entry per code."""
+        return (self.grid.n_codes,)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        target = _target(block, self.residual)
+        out += np.bincount(target[target >= 0], minlength=self.grid.n_codes).astype(out.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSums(_Spec):
+    """Sums of a line of public weights per row, by class; shape (terms, classes).
+
+    ``weights[i]`` belongs to row i of the table, and no entry is beyond `MAX_PER_ROW`; rows without a label
+    add nothing.
+    """
+
+    weights: NDArray[np.int32]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Terms by classes."""
+        return (self.weights.shape[1], self.grid.n_codes)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        weights = self.weights[block.first : block.first + len(block.cells)]
+        if len(weights) != len(block.cells):
+            raise ValueError("weights must have one line for every row.")
+        for code in range(self.grid.n_codes):
+            out[:, code] += weights[block.target == code].sum(axis=0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Products(_Spec):
+    """Sums of ``values[i][cell of features[i]] * values[j][cell of features[j]]`` over rows, for i <= j.
+
+    No product is beyond `MAX_PER_ROW`.
+    """
+
+    features: NDArray[np.int64]
+    values: Sequence[NDArray[np.int64]]
+
+    def __post_init__(self) -> None:
+        n_cells = self.grid.n_cells
+        if any(len(value) < n_cells[at] for at, value in zip(self.features, self.values, strict=True)):
+            raise ValueError("Every cell of a feature needs a value.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Values by values; only what is not below the diagonal is filled."""
+        return (len(self.values), len(self.values))
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        padded = np.zeros((len(self.values), max(map(len, self.values))), np.int64)
+        for line, value in zip(padded, self.values, strict=True):
+            line[: len(value)] = value
+        _kernels.lookup_products(block.cells, self.features, padded, out)
+
+
+@dataclass(frozen=True, eq=False)
+class _Walked(_Spec):
+    """Tables of rows that walk through trees.
+
+    Parameters
+    ----------
+    grid : Grid
+        The grid of the rows.
+    trees : FlatTrees
+        Released splits.
+    level : int
+        Level at which rows are counted.
+    assignment : Assignment or None
+        The tree of every row; None if every row is in every tree.
+    residual : Residual or None
+        What the target is, if it is not the original one.
+    """
+
+    trees: FlatTrees
+    level: int
+    assignment: Assignment | None = None
+    residual: Residual | None = None
+
+    def __post_init__(self) -> None:
+        check_walk(self.trees, self.level, self.grid, self.assignment)
+        _check_residual(self.residual, self.grid)
+
+    def _walk(self, block: Block) -> tuple[Any, ...]:
+        trees = self.trees
+        return block.trees(self.assignment), trees.feature, trees.threshold, trees.left_sets, self.level
+
+    def _target(self, block: Block) -> NDArray[np.int32]:
+        return _target(block, self.residual)
+
+
+class LeafCounts(_Walked):
+    """Rows by (tree, node, code of the target)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Trees by nodes by codes."""
+        return (self.trees.n_trees, 2**self.level, self.grid.n_codes)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        _kernels.leaf_counts(block.cells, self._target(block), *self._walk(block), out)
+
+
+class LeafSums(_Walked):
+    """Rows with a known target, and their summed targets, by (tree, node)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Trees by nodes by 2."""
+        return (self.trees.n_trees, 2**self.level, 2)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        _kernels.leaf_sums(block.cells, self._target(block), *self._walk(block), out)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NumberCorrect(_Walked):
+    """Rows whose class has the highest score, for each line of weights; see `Curator.best_mixture`."""
+
+    prior: NDArray[np.float64]
+    leaf_scores: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    table_of: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n_tables, n_features, n_cells, n_classes = self.tables.shape
+        n_codes, trees = self.grid.n_codes, self.trees
+        shapes = (trees.n_trees, self.leaf_scores.shape, len(self.prior), len(self.table_of))
+        if shapes != (1, (2**self.level, n_classes), n_classes, len(self.weights)) or n_classes != n_codes:
+            raise ValueError("The scores do not fit each other or the tree.")
+        wide = self.grid.n_cells
+        narrow = n_features > len(wide) or n_cells < max(wide[:n_features])
+        if narrow or self.table_of.min() < 0 or self.table_of.max() >= n_tables:
+            raise ValueError("The tables of scores do not fit the table of rows.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One entry per line of weights."""
+        return (len(self.weights),)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
+        _kernels.number_correct(block.cells, self._target(block), *self._walk(block)[1:], *scores, out)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _ByCell(_Walked):
+    """Tables by (node, slot, cell, ...), for some of the nodes of a level.
+
+    Parameters
+    ----------
+    asked : ndarray of shape (n_trees, 2**level, n_slots), int32
+        Features to tabulate in each node.
+    width : int
+        Cells that the table has room for; no feature that is asked about has more.
+    nodes : slice, optional
+        Nodes that the table has, numbered through all trees; by default all.
+    """
+
+    asked: NDArray[np.int32]
+    width: int
+    nodes: slice | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n_cells = np.array(self.grid.n_cells)
+        wrong = self.asked.shape[:2] != (self.trees.n_trees, 2**self.level)
+        if wrong or self.asked.min() < 0 or self.asked.max() >= len(n_cells):
+            raise ValueError("Every node needs features of the table to ask about.")
+        if self.width < n_cells[self.asked].max():
+            raise ValueError("The table is narrower than a feature that is asked about.")
+        if not 0 <= self.here.start < self.here.stop <= self.trees.n_trees * 2**self.level:
+            raise ValueError("The table asks about nodes that the level has not.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Nodes by slots by cells by what is told apart."""
+        here = self.here
+        return (here.stop - here.start, self.asked.shape[2], self.width, self._last_axis)
+
+    @property
+    def here(self) -> slice:
+        """Nodes that the table has."""
+        return slice(0, self.trees.n_trees * 2**self.level) if self.nodes is None else self.nodes
+
+    @property
+    def _last_axis(self) -> int:
+        raise NotImplementedError
+
+    def _asked(self) -> tuple[NDArray[np.int32], int]:
+        """Features of every node, numbered through all trees, and the first node of the table."""
+        return self.asked.reshape(-1, self.asked.shape[2]), self.here.start
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellCounts(_ByCell):
+    """Rows by (node, slot, cell, code).
+
+    Parameters
+    ----------
+    by : By
+        What the last axis tells apart.
+    """
+
+    by: By = By.NOTHING
+    counts_rows = True  # these tables are wide: 32 bits make them half as large
+
+    @property
+    def _last_axis(self) -> int:
+        return {By.TARGET: self.grid.n_codes, By.COARSE_TARGET: COARSE_LEVELS}.get(self.by, 1)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        codes = self._codes(block)
+        _kernels.cell_counts(block.cells, codes, *self._walk(block), *self._asked(), out)
+
+    def _codes(self, block: Block) -> NDArray[np.int32]:
+        """Code of every row; negative: leave the row out; none at all: every row has code 0."""
+        if self.by is By.NOTHING:
+            return _NO_CODES
+        target = self._target(block)
+        if self.by is By.UNLABELLED:
+            return np.where(target < 0, 0, -1).astype(np.int32)
+        if self.by is By.TARGET:
+            return target
+        return target * COARSE_LEVELS // self.grid.n_codes  # at most 2**21 on the way; -1 stays negative
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellMoments(_ByCell):
+    """Rows with a known target and their summed targets, by (node, slot, cell); with squares also these.
+
+    Where squares are summed, targets of more than `ERROR_LEVELS` levels are cut down to so many: finer
+    squares could leave 64 bits.
+    """
+
+    squares: bool = False
+
+    @property
+    def _last_axis(self) -> int:
+        return 3 if self.squares else 2
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        levels, target = self.grid.n_codes - 1, self._target(block)
+        if self.squares and levels > ERROR_LEVELS:
+            target = target * ERROR_LEVELS // levels  # at most 2**27 on the way; -1 stays negative
+        _kernels.cell_moments(block.cells, target, *self._walk(block), *self._asked(), out)
+
+
+def fold_by_nodes(rows: Rows, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Fold a group of nodes at a time, none with more than `MAX_TABLE_ENTRIES` entries unless one node has.
+
+    Yields
+    ------
+    nodes : slice
+        Nodes of the group, numbered through all trees.
+    counts : ndarray of shape (nodes in group, n_slots, n_cells, ...)
+        Their part of the table.
+    """
+    n_nodes, *of_node = table.shape
+    size = max(1, MAX_TABLE_ENTRIES // int(np.prod(of_node)))
+    for first in range(0, n_nodes, size):
+        nodes = slice(first, min(first + size, n_nodes))
+        yield nodes, rows.fold(replace(table, nodes=nodes))
+
+
+def _check_residual(residual: Residual | None, grid: Grid) -> None:
+    if residual is not None and residual.grid != grid:
+        raise ValueError("What is left of targets belongs to rows of another grid.")
+
+
+def _target(block: Block, residual: Residual | None) -> NDArray[np.int32]:
+    """Target of every row, or what is left of it."""
+    if residual is None:
+        return block.target
+    left: NDArray[np.int32] = block.run(residual)
+    return left

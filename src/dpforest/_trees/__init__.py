@@ -1,0 +1,56 @@
+"""Growing, filling and reading trees: everything between the curator and the estimators.
+
+`growers` asks the curator for splits, `prediction` sends new rows through finished trees, `leaves` turns
+released leaf statistics into votes, `pruning` and `shrinkage` take noise out of them.
+"""
+
+from dpforest._trees.growers import (
+    ROOT_TWO,
+    geometric_shares,
+    grow_best_median,
+    grow_greedy,
+    grow_guided,
+    grow_median,
+    grow_multiway,
+    grow_public_median,
+    grow_random,
+    guided_shares,
+)
+from dpforest._trees.importance import feature_importances
+from dpforest._trees.leaves import (
+    class_probabilities,
+    class_shares,
+    label_votes,
+    majority_votes,
+    target_means,
+)
+from dpforest._trees.prediction import cells_for, find_leaves, sum_leaf_values
+from dpforest._trees.pruning import prune_by_errors, prune_by_gini, reachable_leaves
+from dpforest._trees.shrinkage import shrunk_means, shrunk_shares
+
+__all__ = [
+    "ROOT_TWO",
+    "cells_for",
+    "class_probabilities",
+    "class_shares",
+    "feature_importances",
+    "find_leaves",
+    "geometric_shares",
+    "grow_best_median",
+    "grow_greedy",
+    "grow_guided",
+    "grow_median",
+    "grow_multiway",
+    "grow_public_median",
+    "grow_random",
+    "guided_shares",
+    "label_votes",
+    "majority_votes",
+    "prune_by_errors",
+    "prune_by_gini",
+    "reachable_leaves",
+    "shrunk_means",
+    "shrunk_shares",
+    "sum_leaf_values",
+    "target_means",
+]

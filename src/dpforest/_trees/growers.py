@@ -1,0 +1,349 @@
+"""Ways to grow a forest level by level: random splits, medians, label-guided splits.
+
+Each takes a curator and returns finished `FlatTrees`. Which features a node may look at is drawn with public
+coins; only the calls on the curator touch private rows, and each of them is charged there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._curator import Centres, Curator, Utility
+from dpforest._structure import FlatTrees
+from dpforest.privacy import Kind, Query
+
+ROOT_TWO = Fraction(1414, 1000)
+# Of the budget of splits, for the noisy targets of inner nodes: class shares for each level, means in all.
+CENTRES = Fraction(2, 100)
+MEAN_CENTRES = Fraction(15, 100)
+LEAST_WEIGHT = 1e-9  # of the parent's target, in rows: it stands in for an empty node where there is no noise
+# What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
+Level = tuple[NDArray[np.int32], NDArray[np.int32]]
+
+
+def grow(curator: Curator, n_trees: int, depth: int, level: Callable[[FlatTrees, int], Level]) -> FlatTrees:
+    """Grow complete trees from the root down, one level at a time."""
+    trees = FlatTrees.unsplit(n_trees, depth, curator.subsets.left_sets)
+    for at in range(depth):
+        here = trees.level(at)
+        trees.feature[:, here], trees.threshold[:, here] = level(trees, at)
+    return trees
+
+
+def equal_shares(depth: int) -> list[Fraction]:
+    """Give every level the same part of its pool."""
+    return [Fraction(1, max(depth, 1))] * depth
+
+
+def geometric_shares(depth: int, ratio: Fraction) -> list[Fraction]:
+    """Give every level `ratio` times the part of the level above.
+
+    Examples
+    --------
+    >>> geometric_shares(2, Fraction(3, 2))
+    [Fraction(2, 5), Fraction(3, 5)]
+    """
+    weights = [ratio**level for level in range(depth)]
+    return [weight / sum(weights) for weight in weights]
+
+
+def grow_random(curator: Curator, n_trees: int, depth: int, in_box: bool = True) -> FlatTrees:
+    """Cut a random feature at a random place in every node; looks at no row and costs nothing.
+
+    `in_box` keeps to cuts that are still possible in the node; otherwise features and places are drawn from
+    the whole public domain everywhere, and some cuts separate nothing.
+    """
+    from dpforest._trees import _kernels
+
+    schema = curator.schema
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        # the box of the root is the whole domain
+        features = draw_features(curator, trees, at, 1, in_box)
+        low, high, members = trees.boxes(at if in_box else 0, features, schema.n_cells)
+        coins = curator.coins.take(features.size).reshape(features.shape[:2])
+        cuts = trees.threshold[:, trees.level(at)].copy()
+        _kernels.random_cuts(
+            features[..., 0], low[..., 0], high[..., 0], members[:, :, 0],
+            *curator.subsets.arrays(), coins, cuts,
+        )  # fmt: skip
+        return features[..., 0], cuts
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_multiway(curator: Curator, n_trees: int, depth: int, paper_depth: int) -> FlatTrees:
+    """Random splits in which a nominal feature, once drawn, is taken apart down to its categories.
+
+    A split into m categories is written as about log2(m) binary levels, so a path of `paper_depth` drawn
+    features may need more than `depth` binary levels; it then ends early. Looks at no row and costs nothing.
+    """
+    from dpforest._trees import _kernels
+
+    schema = curator.schema
+    drawn = np.zeros((n_trees, 1), np.int32)  # features drawn so far on the path to each node
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        nonlocal drawn
+        features = draw_features(curator, trees, at, 1)[..., 0].copy()
+        coins = curator.coins.take(features.size).reshape(features.shape)
+        cuts = trees.threshold[:, trees.level(at)].copy()
+        drawn = np.repeat(drawn, 2 if at else 1, axis=1)
+        _kernels.multiway_cuts(
+            trees.feature, trees.threshold, trees.left_sets, at, schema.n_cells, schema.nominal,
+            *curator.subsets.arrays(), coins, paper_depth, drawn, features, cuts,
+        )  # fmt: skip
+        return features, cuts
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_median(
+    curator: Curator,
+    pool: str,
+    n_trees: int,
+    depth: int,
+    level_shares: list[Fraction] | None = None,
+    unlabelled_only: bool = False,
+) -> FlatTrees:
+    """Cut a random feature near its private median in every node.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend.
+    n_trees, depth : int
+        Public shape of the forest.
+    level_shares : list of Fraction, optional
+        Part of `pool` for each level; equal parts by default.
+    unlabelled_only : bool
+        Look only at rows without a label.
+    """
+    shares = level_shares or equal_shares(depth)
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        features = draw_features(curator, trees, at, 1)[..., 0]
+        return features, curator.medians(pool, trees, at, features, shares[at], unlabelled_only)
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_public_median(curator: Curator, n_trees: int, depth: int) -> FlatTrees:
+    """Cut a random feature at its exact median in every node; free, where only labels are private."""
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        features = draw_features(curator, trees, at, 1)[..., 0]
+        return features, curator.public_medians(trees, at, features)
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_best_median(curator: Curator, pool: str, n_trees: int, depth: int, max_features: int) -> FlatTrees:
+    """Choose among random features the one whose exact median cut separates best, then cut it privately.
+
+    Each level spends half its part of `pool` on the feature and half on the median of that feature alone.
+    """
+    half_level = Fraction(1, 2 * depth) if depth else Fraction(0)
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        candidates = draw_features(curator, trees, at, min(max_features, curator.schema.n_columns))
+        features = curator.features_by_median(pool, trees, at, candidates, half_level)
+        return features, curator.medians(pool, trees, at, features, half_level)
+
+    return grow(curator, n_trees, depth, level)
+
+
+def grow_greedy(
+    curator: Curator, pool: str, n_trees: int, depth: int, utility: Utility, max_features: int | None = None
+) -> FlatTrees:
+    """Choose feature and cut together by a utility, among `max_features` random features per node.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend, in equal parts on each level.
+    n_trees, depth : int
+        Public shape of the forest.
+    utility : Utility
+        Score of a split.
+    max_features : int, optional
+        Features per node; None takes all.
+    """
+    n_columns = curator.schema.n_columns
+    n_slots = min(max_features or n_columns, n_columns)
+    shares = equal_shares(depth)
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        features = draw_features(curator, trees, at, n_slots)
+        return curator.splits(pool, trees, at, features, utility, shares[at])
+
+    return grow(curator, n_trees, depth, level)
+
+
+def guided_shares(
+    share: Fraction, n_levels: int, n_centred: int, is_class: bool
+) -> tuple[list[Fraction], list[Fraction]]:
+    """Divide a share among the splits of some levels and the centres of those that need them.
+
+    Examples
+    --------
+    >>> shares, centres = guided_shares(Fraction(1), 2, 1, is_class=True)
+    >>> sum(shares) + sum(centres), centres
+    (Fraction(1, 1), [Fraction(1, 50)])
+    """
+    centring = share * (CENTRES * n_centred if is_class else MEAN_CENTRES * min(n_centred, 1))
+    shares = [part * (share - centring) for part in geometric_shares(n_levels, ROOT_TWO)]
+    return shares, [part * centring for part in _doubling_shares(n_centred)]
+
+
+def _doubling_shares(n_levels: int) -> list[Fraction]:
+    """Double the part from level to level, in the last nine: those above would be left with next to nothing.
+
+    Examples
+    --------
+    >>> _doubling_shares(2), min(_doubling_shares(14))
+    ([Fraction(1, 3), Fraction(2, 3)], Fraction(1, 516))
+    """
+    weights = [2 ** max(level - max(n_levels - 9, 0), 0) for level in range(n_levels)]
+    return [Fraction(weight, sum(weights)) for weight in weights]
+
+
+def grow_guided(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    depth: int,
+    root: NDArray[np.float64],
+    most_common: Sequence[int] | None = None,
+    top: FlatTrees | None = None,
+    number: int | None = None,
+) -> FlatTrees:
+    """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
+
+    A level may use centred scores: how far the children's targets are from their node's own. It then first
+    buys a noisy view of the targets in its nodes, deeper levels for more. Or it may use the max-operator on
+    classes, which needs no such view. Each level gets sqrt(2) times as much for its splits as the one above.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend.
+    share : Fraction
+        Part of it.
+    depth : int
+        Levels of splits.
+    root : ndarray of shape (n_classes,) or (1,)
+        Released class shares, or mean target, of all rows.
+    most_common : sequence of int, optional
+        For every level, how many of a child's classes the max-operator counts; 0 for centred scores, which
+        all levels use by default.
+    top : FlatTrees, optional
+        One tree that was grown before and is to be grown further.
+    number : int, optional
+        Number of the tree, if it is one of several.
+    """
+    counted = most_common or [0] * depth
+    first = 0 if top is None else top.depth
+    centred = [at for at in range(max(first, 1), depth) if not counted[at]]  # the root's target is known
+    is_class = len(root) > 1
+    shares, for_centres = guided_shares(share, depth - first, len(centred), is_class)
+    centre_share = dict(zip(centred, for_centres, strict=True))
+    above = root[None]
+
+    def level(trees: FlatTrees, at: int) -> Level:
+        nonlocal above
+        if at > 0:
+            above = np.repeat(above, 2, axis=0)
+        if top is not None and at < first:
+            return top.feature[:, top.level(at)], top.threshold[:, top.level(at)]
+        features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at - first]
+        if counted[at]:
+            score = Utility.MAX_OPERATOR
+            return curator.splits(
+                pool, trees, at, features, score, part, most_common=counted[at], tree=number
+            )
+        if at > 0:
+            above = _centres_of_level(curator, pool, trees, at, centre_share[at], above, number)
+        if is_class:
+            score, centres = Utility.CENTRED, Centres.of_shares(above)
+        else:
+            score = Utility.CENTRED_TARGET
+            centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
+        return curator.splits(pool, trees, at, features, score, part, centres, tree=number)
+
+    return grow(curator, 1, depth, level)
+
+
+def _centres_of_level(
+    curator: Curator,
+    pool: str,
+    trees: FlatTrees,
+    at: int,
+    share: Fraction,
+    parent: NDArray[np.float64],
+    number: int | None,
+) -> NDArray[np.float64]:
+    """Noisy class shares or mean target of every node, drawn towards the parent's where the noise is loud."""
+    here = replace(trees, depth=at)
+    query = Query(Kind.NODE_TARGETS, level=at, tree=number)
+    if parent.shape[1] > 1:
+        values, sd = curator.leaf_histograms(pool, here, share, query)
+        counts = np.maximum(values[0], 0).astype(np.float64)
+        weight = max(2 * sd, LEAST_WEIGHT)
+        shares: NDArray[np.float64] = (counts + weight * parent) / (counts.sum(axis=1) + weight)[:, None]
+        return shares
+    levels = curator.schema.range.levels
+    values, sd = curator.leaf_soft_histograms(pool, here, share, query)
+    sums = np.maximum(values[0], 0).astype(np.float64)
+    weight = max(2 * sd / levels, LEAST_WEIGHT)
+    rows = sums.sum(axis=1, keepdims=True) / levels
+    means: NDArray[np.float64] = (sums[:, :1] + weight * parent) / (rows + weight)
+    return means
+
+
+def draw_features(
+    curator: Curator,
+    trees: FlatTrees,
+    level: int,
+    n_slots: int,
+    in_box: bool = True,
+) -> NDArray[np.int32]:
+    """Draw distinct features for every node with public coins, those that its box can still cut first.
+
+    Parameters
+    ----------
+    curator : Curator
+        Gives the coins and the schema.
+    trees : FlatTrees
+        The splits above `level`.
+    level : int
+        Level of the nodes.
+    n_slots : int
+        Features per node.
+    in_box : bool
+        False draws from all features, whether the node's box can be cut or not.
+
+    Returns
+    -------
+    features : ndarray of shape (n_trees, 2**level, n_slots), int32
+    """
+    from dpforest._trees import _kernels
+
+    features = np.empty((trees.n_trees, 2**level, n_slots), np.int32)
+    coins = curator.coins.take(trees.n_trees * 2**level).reshape(features.shape[:2])
+    _kernels.draw_features(
+        trees.feature, trees.threshold, trees.left_sets, level if in_box else 0,
+        curator.schema.n_cells, curator.schema.nominal, coins, features,
+    )  # fmt: skip
+    return features

@@ -1,8 +1,0 @@
-"""Consul and Williamson 2021, Figure 2: accuracy on Banknote by budget."""
-
-from dpforest.benchmarks.tables._median_forests import accuracy_by_budget
-from dpforest.benchmarks.tables._shared import CONSUL_2021
-
-METHODS = ("RF", "ERT", "Median", "DP-DF", "DP-RF", "DP-ERT", "DiPriMe", "DiPriMeExp", "DiPriMeFlip")
-
-EXPERIMENTS = (accuracy_by_budget("000-figure2", CONSUL_2021("Figure 2"), METHODS),)

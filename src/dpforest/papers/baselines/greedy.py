@@ -1,0 +1,109 @@
+"""What the greedy baselines share: scores by name, the division of the budget, the depth, coarse bins.
+
+Only the estimators of this room call it; growing and counting are those of `dpforest._trees`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from dpforest._curator import Curator, Utility
+from dpforest.forests.base import PrivateForest
+from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
+from dpforest.forests.median import depth_by_occupancy
+from dpforest.forests.parameters import Rule, choice, parameters, real
+from dpforest.privacy import Pool
+from dpforest.schema import Numeric, Schema
+
+COUNTING = Fraction(2, 100)  # of the budget, for the noisy number of rows
+BINS_BY_DEFAULT = 8
+
+Criterion = Literal["gini", "max_operator", "information_gain"]
+CRITERIA: dict[str, Utility] = {
+    "gini": Utility.GINI,
+    "max_operator": Utility.MAX_OPERATOR,
+    "information_gain": Utility.INFORMATION_GAIN,
+}
+CRITERION_RULE = choice(*CRITERIA)
+BINS_RULE: Rule = ("a power of two from 2 to 65536", lambda n: n in {2**k for k in range(1, 17)})
+
+CRITERION_PARAMETER = """criterion : {{"gini", "max_operator", "information_gain"}}, default="{default}"
+        Score of a split: minus the Gini impurity or the entropy of the two sides, times their rows, or the
+        rows that belong to the most common class of their side.
+    """
+PLAN_PARAMETERS = """split_share : float, default=0.5
+        Part of the budget for splits; the rest goes to the leaves.
+    expected_leaf_rows : float, default=25
+        Rows per leaf that the depth rule aims at.
+    """
+BINS_PARAMETER = """bins : int, default=8
+        Public cells of equal width that every numeric feature is cut into, a power of two.
+    """
+DEPTH_BY_ROWS = (
+    "None picks the deepest trees whose leaves hold `expected_leaf_rows` rows on average, by a noisy count."
+)
+
+
+def coarse(schema: Schema, bins: int) -> Schema:
+    """Cut every numeric feature into at most `bins` cells; public, as the schema is.
+
+    Examples
+    --------
+    >>> from dpforest.schema import Nominal
+    >>> coarse(Schema({"age": Numeric(0, 100), "ward": Nominal(["a", "b"])}), 4)
+    Schema(age: Numeric(0, 100, bins=4), ward: Nominal(['a', 'b']))
+    """
+    features = {
+        name: replace(feature, bins=min(bins, feature.bins)) if isinstance(feature, Numeric) else feature
+        for name, feature in schema.features.items()
+    }
+    return Schema(features, schema.target)
+
+
+@parameters
+class GreedyForest(PrivateForest):
+    """Plan and depth of the forests that choose their splits by the target."""
+
+    split_share: float = 0.5
+    expected_leaf_rows: float = 25
+
+    _rules: ClassVar = {
+        **PrivateForest._rules,
+        "split_share": real(0, 1),
+        "expected_leaf_rows": real(0, math.inf),
+    }
+
+    def _pools(self) -> list[Pool]:
+        counting = COUNTING if self.max_depth is None else Fraction(0)
+        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
+        splitting = (1 - counting) * share
+        return [
+            Pool("count", counting, "noisy number of rows, from which the depth follows"),
+            Pool("splits", splitting, "splits by the target, an equal part for each level"),
+            Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
+        ]
+
+    def _score(self) -> Utility:
+        """Return the score of a split."""
+        return Utility.GINI
+
+    def _shapes(self, schema: Schema) -> Iterator[Shape]:
+        slots = min(getattr(self, "max_features", None) or schema.n_columns, schema.n_columns)
+        return shapes_of(schema, self.n_estimators, self.max_depth, slots, codes_of(schema))
+
+    def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
+        level = Fraction(1, max(shape.depth, 1))
+        splits = choose("splits", level, shape.n_trees, self._score().range_for(schema))
+        return [Ask("count"), splits, count_leaves(schema, copies=shape.n_trees)]
+
+    def _depth(self, curator: Curator, rows_shared_by: int = 1) -> int:
+        """Levels of splits, for trees that share the rows out among `rows_shared_by` of them."""
+        if self.max_depth is not None:
+            return self.max_depth
+        n_rows = curator.row_count("count")
+        wanted = depth_by_occupancy(n_rows, rows_shared_by, self.expected_leaf_rows)
+        return min(wanted, self._limits.depth)

@@ -1,0 +1,156 @@
+"""The page of results in the documentation, made of the kept result files.
+
+`keep` condenses result files into small ones that are committed; `results_page` writes the page from those
+and from ``remarks.toml`` beside them, where likely reasons for differences stand, by experiment and paper.
+`docs/results/write_results.py` calls both.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from dpforest.papers.experiments.catalogue import experiment_names, find_experiment
+from dpforest.papers.experiments.experiment import Cell, Experiment
+from dpforest.papers.experiments.metrics import find_metric
+from dpforest.papers.experiments.report import markdown, table_of_text, verdict
+from dpforest.papers.experiments.results import read_results, result_path
+from dpforest.papers.experiments.summary import Comparison, Summary, compare, read_kept, summarise, write_kept
+
+__all__ = ["keep", "results_page"]
+
+INTRODUCTION = """# Results: what of the papers reproduces
+
+Generated from the files in `results/` by `python docs/results/write_results.py`; do not edit.
+
+Every published figure stands beside two runs of ours on the same kind of split: the paper's own algorithm,
+flaws included (`as_published=True`), and the rigorous form, which keeps its promise. A figure counts as
+reproduced if our run of the paper's own form (or of the reference method) differs from it by at most two
+standard errors of the difference, taking the paper's repeats to scatter as ours do (and, for few repeats, as
+many errors more as Student's t asks for); by chance alone about one figure in twenty then fails. Run any of
+it with `dpforest bench run NAME`.
+
+"False ground" counts figures whose published guarantee does not hold (see `explanation/broken-promises.md`):
+they are accuracies of algorithms that are not as private as stated. "Rigorous no worse" counts those where
+our private form gives the published figure or a better one, within the same two standard errors. "Other" are
+differences of numbers that are neither good nor bad.
+"""
+
+
+def keep(folder: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
+    """Condense the result files of a folder, full ones before quick ones.
+
+    Parameters
+    ----------
+    folder : path
+        What `run` wrote.
+    kept : path
+        Where the small files go; those of experiments without new results stay.
+    """
+    Path(kept).mkdir(parents=True, exist_ok=True)
+    for experiment in map(find_experiment, experiment_names()):
+        for quick in (False, True):
+            results = read_results(result_path(folder, experiment.name, quick))
+            if results:
+                write_kept(Path(kept) / f"{experiment.name}.csv", summarise(results))
+                break
+
+
+def results_page(kept: str | os.PathLike[str]) -> str:
+    """Write the page of results.
+
+    Parameters
+    ----------
+    kept : path
+        Folder with the kept files and ``remarks.toml``.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    path = Path(kept) / "remarks.toml"
+    remarks: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    papers: dict[str, list[_Found]] = {}
+    for found in _all_found(Path(kept)):
+        paper = found.experiment.paper
+        papers.setdefault(f"{paper.authors} ({paper.year})", []).append(found)
+    parts = [INTRODUCTION, _overview([found for group in papers.values() for found in group])]
+    for name, group in papers.items():
+        first = group[0].experiment
+        parts += [f"## {name}\n", *([f"*{first.paper.title}*\n"] if first.paper.title else [])]
+        parts += _remark(remarks, first.name.split("-")[0])
+        for found in group:
+            parts += _section(found, remarks) if found.compared else ()
+        drawn = [found.experiment.name for found in group if not found.compared]
+        if drawn:
+            files = ", ".join(f"[{name}](results/{name}.csv)" for name in drawn)
+            parts.append(f"Run and kept, but without figures in print to compare with: {files}.\n")
+    return "\n".join(parts)
+
+
+class _Found(NamedTuple):
+    """An experiment with what was kept of it."""
+
+    experiment: Experiment
+    summaries: Mapping[Cell, Summary]
+
+    @property
+    def compared(self) -> list[Comparison]:
+        return [c for c in compare(self.experiment, self.summaries) if c.published is not None]
+
+
+def _all_found(kept: Path) -> Iterator[_Found]:
+    for name in experiment_names():
+        path = kept / f"{name}.csv"
+        if path.exists():
+            yield _Found(find_experiment(name), read_kept(path))
+
+
+def _overview(everything: list[_Found]) -> str:
+    header = (
+        "experiment", "published figures", "false ground", "compared", "reproduced", "better here",
+        "worse here", "other", "rigorous no worse",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    told = [(found.experiment.name, _counts(found)) for found in everything if found.compared]
+    lines += [f"| [{name}](#{name}) | {_columns(counts)} |" for name, counts in told]
+    total = [sum(column) for column in zip(*(counts for _, counts in told), strict=True)]
+    lines += [f"| all | {_columns(total)} |"] if told else []
+    return "\n".join([*lines, ""])
+
+
+def _counts(found: _Found) -> list[int]:
+    compared, metric = found.compared, find_metric(found.experiment.metric)
+    judged = [c for c in compared if c.reproduced is not None]
+    words = [verdict(c, metric).split()[0] for c in judged]
+    forms = [c.rigorous_no_worse(metric.better == "higher") for c in compared if metric.better]
+    known = [answer for answer in forms if answer is not None]
+    void = sum(bool(c.void) for c in compared)
+    kinds = [words.count(word) for word in ("reproduced", "better", "worse", "differs")]
+    return [len(compared), void, len(judged), *kinds, sum(known), len(known)]
+
+
+def _columns(counts: list[int]) -> str:
+    *numbers, good, known = counts
+    return " | ".join([*map(str, numbers), f"{good} of {known}" if known else ""])
+
+
+def _section(found: _Found, remarks: Mapping[str, str]) -> Iterator[str]:
+    experiment = found.experiment
+    text = table_of_text(experiment, found.summaries)
+    yield f"### {experiment.name}\n"
+    yield f"{experiment.title}. {experiment.paper}.\n"
+    yield from (f"{note}\n" for note in text.notes)
+    yield from _remark(remarks, experiment.name)
+    versions = sorted({f"{s.version} ({s.revision})" for s in found.summaries.values()})
+    yield f"<details><summary>All figures, run with dpforest {', '.join(versions)}</summary>\n"
+    yield markdown(text._replace(notes=()), heading="")
+    yield "</details>\n"
+
+
+def _remark(remarks: Mapping[str, str], name: str) -> list[str]:
+    return [f"{remarks[name].strip()}\n"] if name in remarks else []

@@ -1,0 +1,193 @@
+"""What is said about results: means, verdicts, marks of false ground, and the committed page."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpforest.papers.experiments import (
+    AS_PUBLISHED,
+    Cell,
+    experiment_names,
+    find_experiment,
+    plot,
+    report,
+    run,
+    summarise,
+)
+from dpforest.papers.experiments.methods import find
+from dpforest.papers.experiments.metrics import find_metric
+from dpforest.papers.experiments.page import keep, results_page
+from dpforest.papers.experiments.results import Result, read_results
+from dpforest.papers.experiments.summary import Summary, compare, read_kept, write_kept
+from tests.papers.experiments.conftest import experiment, load
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def line(value, repeat, method="SPE", status="ok", **changes):
+    told = Result(
+        "999-table1", "first", method, 1.0, "", "{}", repeat, 0, "accuracy", value, 0.1, 90, status, "",
+        "0.1.0", "3.11", "2", "1.6", "abc",
+    )  # fmt: skip
+    return replace(told, **changes)
+
+
+def summary(mean, error, method="SPE", repeats=4, **cell):
+    facts = {"dataset": "first", "epsilon": 1.0, "setting": "", **cell}
+    return Summary(
+        method=method, mean=mean, standard_error=error, repeats=repeats, failed=0, n_train=90,
+        version="0.1.0", revision="abc", **facts,
+    )  # fmt: skip
+
+
+def by_cell(*summaries):
+    return {one.cell: one for one in summaries}
+
+
+def table(**changes):
+    facts = {"methods": ("SPE", "RF"), "published": {("first", "SPE", 1.0): 0.8}, "repeats": 4}
+    return experiment(**{**facts, **changes})
+
+
+def test_means_and_standard_errors_leave_failures_out():
+    lines = [line(0.7, 0), line(0.9, 1), line(math.nan, 2, status="failed")]
+    (found,) = summarise(lines).values()
+    assert (found.mean, found.repeats, found.failed) == (pytest.approx(0.8), 2, 1)
+    assert found.standard_error == pytest.approx(0.1)  # sd 0.1414 over sqrt(2)
+
+
+def test_of_a_job_tried_again_the_last_try_counts():
+    lines = [line(math.nan, 0, status="failed"), line(0.5, 0)]
+    (found,) = summarise(lines).values()
+    assert (found.mean, found.repeats, found.failed) == (0.5, 1, 0)
+
+
+def test_kept_files_come_back_as_they_were(tmp_path):
+    told = by_cell(
+        summary(0.5, 0.01), summary(0.123456, math.nan, "RF", 1, epsilon=math.inf, setting='{"k": 2}')
+    )
+    write_kept(tmp_path / "kept.csv", told)
+    again = read_kept(tmp_path / "kept.csv")
+    assert again.keys() == told.keys()
+    assert again[Cell("first", "SPE", 1.0)] == told[Cell("first", "SPE", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "expected"), [(0.842, 0.01, True), (0.848, 0.01, False), (0.9, math.nan, None)]
+)
+def test_reproduced_means_two_standard_errors_of_the_difference(mean, error, expected):
+    """With four repeats here and there the difference has sqrt(2) of our error, t is 3.31: 0.0468 may be."""
+    told = by_cell(summary(mean, error, "SPE" + AS_PUBLISHED), summary(0.1, 0.01))
+    (found,) = [c for c in compare(table(), told) if c.cell.method == "SPE"]
+    assert found.reproduced is expected
+
+
+def test_the_papers_own_form_is_compared_and_the_rigorous_one_shown_beside():
+    told = by_cell(summary(0.8, 0.01, "SPE" + AS_PUBLISHED), summary(0.7, 0.01))
+    text = report(table(), told)
+    assert "| first | SPE | 80.00 % † | 80.00 % ± 1.00 (4) | 70.00 % ± 1.00 (4) | reproduced |" in text
+    assert "† The published guarantee of SPE does not hold: medians between the data's extremes" in text
+    assert "Not run: RF" in text
+    assert "1 of 1 published figures" in text
+
+
+def test_what_is_better_depends_on_the_metric():
+    told = by_cell(summary(0.9, 0.001, "SPE" + AS_PUBLISHED))
+    assert "better by 10.00 points" in report(table(), told)
+    assert "worse by 10.00 points" in report(table(metric="error"), told)
+
+
+def test_formulas_are_compared_within_the_digits_of_print():
+    def compute(cell, setting):
+        return 0.0
+
+    formula = table(compute=compute, metric="value", published={("first", "SPE", 1.0): 0.368})
+    assert "reproduced |" in report(formula, by_cell(summary(math.exp(-1), math.nan, repeats=1)))
+    assert "differs by 0.032 |" in report(formula, by_cell(summary(0.4, math.nan, repeats=1)))
+
+
+def test_absent_methods_keep_their_published_figures():
+    told = table(methods=("XYZ",), published={("first", "XYZ", 1.0): 0.8}, published_void={"XYZ": "no proof"})
+    text = report(told, {})
+    assert "| first | XYZ | 80.00 % † |" in text
+    assert "no proof" in text
+
+
+def test_html_escapes_what_it_shows():
+    text = report(table(title="a < b & c"), by_cell(summary(0.8, 0.1)), "html")
+    assert "a &lt; b &amp; c" in text
+    assert "<td" in text
+
+
+@pytest.mark.parametrize("varied", ["table", "epsilon", "depth", "words"])
+def test_figures_show_every_form(varied, tmp_path):
+    pytest.importorskip("matplotlib")
+    settings = {"depth": ('{"max_depth": 2}', '{"max_depth": 4}'), "words": ('{"v": "a"}', '{"v": "b"}')}
+    epsilons = (1.0, 2.0) if varied == "epsilon" else (1.0,)
+    told = by_cell(
+        *(
+            summary(0.8, 0.01, method, epsilon=math.inf if method == "RF" else epsilon, setting=setting)
+            for method in ("SPE", "SPE" + AS_PUBLISHED, "RF")
+            for epsilon in epsilons
+            for setting in settings.get(varied, ("",))
+        )
+    )
+    figure = plot(table(), told, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 1000
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"ours, as published", "ours"} <= legend
+    labels = {axis.get_xlabel() for axis in figure.axes} | {figure.get_supxlabel()}
+    wanted = {"epsilon": "epsilon", "depth": "max_depth", "words": "v"}
+    assert wanted.get(varied, "accuracy (%); bars: two standard errors") in labels
+
+
+# --- what is committed ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_tables_name_what_exists(name):
+    """A slip in a table would otherwise show as a figure that is never compared."""
+    found = find_experiment(name)
+    assert found.name == name
+    metric = find_metric(found.metric)
+    keys = {(cell.dataset, cell.method, cell.epsilon, cell.setting) for cell in found.published_cells()}
+    for dataset, method, epsilon, _ in keys:
+        assert dataset in found.datasets, dataset
+        assert method in found.methods, method
+        free = (known := find(method)) is not None and not known.private and found.compute is None
+        if known is not None:
+            assert (math.isinf(epsilon)) if free else epsilon in found.epsilons_for(dataset), (
+                method,
+                epsilon,
+            )
+    assert {setting for *_, setting in keys} <= set(found.setting_keys())
+    if metric.percent:
+        assert all(0 <= value <= 1 for value in found.published.values())
+    assert set(found.published_spread) <= set(found.published)
+    assert set(found.labels) | set(found.published_void) <= set(found.methods)
+    assert set(found.quick_datasets or ()) <= set(found.datasets)
+
+
+def test_the_page_of_results_is_what_the_kept_results_give():
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    assert page == results_page(DOCS / "results"), "run python docs/results/write_results.py"
+
+
+def test_kept_results_prefer_full_runs(tmp_path, monkeypatch):
+    tiny = experiment(repeats=3, published={("first", "CART", math.inf): 0.9})
+    monkeypatch.setattr("dpforest.papers.experiments.page.experiment_names", lambda: (tiny.name,))
+    monkeypatch.setattr("dpforest.papers.experiments.page.find_experiment", lambda name: tiny)
+    run(tiny, tmp_path, quick=True, n_jobs=1, load=load)
+    keep(tmp_path, tmp_path / "kept")
+    assert {one.repeats for one in read_kept(tmp_path / "kept" / "999-table1.csv").values()} == {2}
+    done = run(tiny, tmp_path, n_jobs=1, load=load)
+    keep(tmp_path, tmp_path / "kept")
+    assert {one.repeats for one in read_kept(tmp_path / "kept" / "999-table1.csv").values()} == {3}
+    (tmp_path / "kept" / "remarks.toml").write_text('"999-table1" = "Because."\n"999" = "A fine paper."\n')
+    page = results_page(tmp_path / "kept")
+    assert "## Nobody (2024)" in page
+    assert "Because." in page
+    assert "A fine paper." in page
+    assert len(read_results(done.path)) == 12

@@ -1,0 +1,201 @@
+"""The default forests with delta against their pure form and DP-EBM: accuracy, R2 and log loss, fresh splits.
+
+    python -m tools.boosting METHOD OUT.csv [--repeats 10] [--tables magic,adult]
+
+METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0) or `dp_ebm`, which needs the `interpret` package
+and can be run in another environment: this file imports nothing else of ours there. `present` is for other
+versions of this library. Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the
+file, with the splits the same for all methods; lines that are there already are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 10.0)
+MOST_ROWS = 30_000
+TRAINING = 0.7
+DRAWN = ("twonorm", "ringnorm", "friedman1", "linear", "steps", "mix7_18_3000", "mix11_40_5500")
+TABLES = (
+    "adult", "bank", "banknote", "blood_transfusion", "car", "claves", "covertype_426k", "credit_default",
+    "dry_bean", "higgs_26k", "letter", "magic", "mammographic_mass", "mushroom", "nursery", "occupancy",
+    "pendigits", "puc_rio", "student", "wall_robot_2", "wall_robot_24", "wall_robot_4",
+    "appliances_energy", "flights_nyc13", "flights_us2001", "gas_turbine", "metro_traffic", "parkinsons",
+    "parkinsons_motor",
+)  # fmt: skip
+FIELDS = ("table", "task", "method", "epsilon", "repeat", "score", "log_loss", "seconds")
+
+
+def drawn(name):
+    """Rows of a known law, with bounds that hold nearly all of them."""
+    rng = np.random.default_rng(1000)
+    if name == "twonorm":
+        y = rng.integers(0, 2, 7400)
+        X, bound = rng.normal(size=(7400, 20)) + np.where(y[:, None], 1, -1) * 2 / math.sqrt(20), (-6, 6)
+    elif name == "ringnorm":
+        y = rng.integers(0, 2, 7400)
+        X = rng.normal(size=(7400, 20))
+        X, bound = np.where(y[:, None] == 0, 2 * X, X + 1 / math.sqrt(20)), (-8, 8)
+    elif name == "friedman1":
+        X, bound = rng.random((10_000, 10)), (0, 1)
+        y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+        y = y + rng.normal(size=10_000)
+    elif name == "linear":
+        X, bound = rng.normal(size=(8000, 20)), (-5, 5)
+        y = X @ rng.normal(size=20)
+        y = y + 0.65 * y.std() * rng.normal(size=8000)
+    elif name == "steps":
+        X, bound = rng.random((10_000, 8)), (0, 1)
+        y = 2.0 * (X[:, 0] > 0.5) + 3 * (X[:, 1] > 0.3) * (X[:, 2] > 0.6) + 1.5 * (X[:, 3] < 0.2)
+        y = y + 0.5 * rng.normal(size=10_000)
+    else:
+        from sklearn.datasets import make_classification
+
+        n_classes, d, n = map(int, name[3:].split("_"))
+        X, y = make_classification(
+            n, d, n_informative=max(d // 2, n_classes // 2 + 2), n_redundant=d // 4, n_classes=n_classes,
+            n_clusters_per_class=1, class_sep=1.5, random_state=0,
+        )  # fmt: skip
+        bound = (-10, 10)
+    columns = {f"x{i}": {"type": "numeric", "min": bound[0], "max": bound[1]} for i in range(X.shape[1])}
+    target = {"friedman1": (-5, 35), "linear": (-25, 25), "steps": (-3, 10)}.get(name)
+    if target is None:
+        columns["target"] = {"type": "class", "categories": list(range(int(y.max()) + 1))}
+    else:
+        columns["target"] = {"type": "numeric", "min": target[0], "max": target[1]}
+    return X, y, columns
+
+
+def loaded(name):
+    """Numbers, categories as their numbers; a schema in its dictionary form, the target last."""
+    if name in DRAWN:
+        return drawn(name)
+    import pandas as pd
+
+    folder = Path(os.environ["DPFOREST_DATA"])
+    frame = pd.read_parquet(folder / f"{name}.parquet")
+    columns = json.loads((folder / "schema.json").read_text())[name]
+    found, schema = [], {}
+    for column, law in columns.items():
+        if law["type"] in ("categorical", "class"):
+            place = {str(category): number for number, category in enumerate(law["categories"])}
+            values = np.array([place.get(str(value), np.nan) for value in frame[column]])
+            schema[column] = {**law, "categories": list(range(len(place)))}
+        else:
+            values = pd.to_numeric(frame[column], errors="coerce").to_numpy(float)
+            schema[column] = law
+        if column != "target":
+            found.append(values)
+        else:
+            target = values
+    schema["target"] = schema.pop("target")
+    return np.stack(found, axis=1), target, schema
+
+
+def fitted(method, X, y, schema, epsilon, delta, seed):
+    """Return a model that predicts numbers or class probabilities."""
+    target = schema["target"]
+    is_class = target["type"] == "class"
+    if method == "dp_ebm":
+        from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoostingRegressor
+
+        laws = [law for name, law in schema.items() if name != "target"]
+        nominal = [law["type"] == "categorical" for law in laws]
+        bounds = [
+            (0, max(len(law["categories"]) - 1, 1)) if "categories" in law else (law["min"], law["max"])
+            for law in laws
+        ]
+        given = {
+            "epsilon": epsilon, "delta": delta, "random_state": seed, "n_jobs": 1,
+            "privacy_bounds": np.array(bounds, float),
+            "feature_types": ["nominal" if flag else "continuous" for flag in nominal],
+        }  # fmt: skip
+        if is_class:
+            return DPExplainableBoostingClassifier(**given).fit(X, y.astype(int))
+        given |= {"privacy_target_min": target["min"], "privacy_target_max": target["max"]}
+        return DPExplainableBoostingRegressor(**given).fit(X, np.clip(y, target["min"], target["max"]))
+    import dpforest
+    from dpforest.schema import Schema
+
+    kind = dpforest.PrivateForestClassifier if is_class else dpforest.PrivateForestRegressor
+    delta = 0.0 if method == "pure" else delta
+    return kind(epsilon=epsilon, delta=delta, schema=Schema.from_dict(schema)).fit(X, y)
+
+
+def measured(model, X, y, is_class):
+    """Accuracy, or R2, in percent; log loss of classes."""
+    if not is_class:
+        return 100 * (1 - np.mean((model.predict(X) - y) ** 2) / np.var(y)), math.nan
+    chances = model.predict_proba(X)
+    place = np.searchsorted(model.classes_, y)
+    own = np.where(model.classes_[np.minimum(place, len(model.classes_) - 1)] == y, place, 0)
+    accuracy = 100 * np.mean(model.classes_[chances.argmax(axis=1)] == y)
+    return accuracy, -np.mean(np.log(np.clip(chances[np.arange(len(y)), own], 1e-12, 1)))
+
+
+def run(method, out, tables, repeats):
+    """Run whatever is not in the file yet."""
+    done = set()
+    if out.exists():
+        with out.open() as file:
+            done = {
+                (r["table"], r["method"], float(r["epsilon"]), int(r["repeat"])) for r in csv.DictReader(file)
+            }
+    with out.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if not done:
+            writer.writeheader()
+        for name in tables:
+            X, y, schema = loaded(name)
+            is_class = schema["target"]["type"] == "class"
+            if method == "dp_ebm" and is_class and len(schema["target"]["categories"]) > 2:
+                continue  # it has two classes at most
+            for repeat in range(repeats):
+                order = np.random.default_rng(500 + repeat).permutation(len(X))[:MOST_ROWS]
+                train, test = np.split(order, [int(TRAINING * len(order))])
+                for epsilon in EPSILONS:
+                    if (name, method, epsilon, repeat) in done:
+                        continue
+                    start = time.process_time()
+                    model = fitted(method, X[train], y[train], schema, epsilon, len(train) ** -1.1, repeat)
+                    seconds = time.process_time() - start
+                    score, loss = measured(model, X[test], y[test], is_class)
+                    task = "accuracy" if is_class else "R2"
+                    values = (
+                        name,
+                        task,
+                        method,
+                        epsilon,
+                        repeat,
+                        f"{score:.3f}",
+                        f"{loss:.4f}",
+                        f"{seconds:.2f}",
+                    )
+                    writer.writerow(dict(zip(FIELDS, values, strict=True)))
+                    file.flush()
+
+
+def main():
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("method", choices=("boosted", "pure", "present", "dp_ebm"))
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--tables", default=",".join((*TABLES, *DRAWN)))
+    parser.add_argument("--repeats", type=int, default=10)
+    given = parser.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run(given.method, given.out, given.tables.split(","), given.repeats)
+
+
+if __name__ == "__main__":
+    main()
