@@ -1,12 +1,16 @@
 """The default forests with delta: what they learn, what they keep, and what they are asked to bear."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
 import dpforest
+from dpforest._boosting.scales import _draw_pairs_of
 from dpforest._curator import Curator
 from dpforest._rows import Block
+from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyLeakWarning
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Range, Schema
 
@@ -50,6 +54,26 @@ def test_numbers_in_a_corner_of_a_wide_public_range_are_learnt():
     )
     with pytest.warns(PrivacyLeakWarning):
         assert model.fit(X, y).score(X, y) > 0.9
+
+
+def test_many_categories_take_no_square_of_memory():
+    """Products of 2,520 coordinates would take 50 MB and more."""
+    schema = Schema({f"w{i}": Nominal(range(70)) for i in range(40)}, Classes([0, 1]))
+    model = dpforest.PrivateForestClassifier(1, delta=DELTA, max_depth=1, schema=schema)
+    tracemalloc.start()
+    model.fit(np.zeros((20, 40)), [0, 1] * 10)
+    assert tracemalloc.get_traced_memory()[1] < 30e6
+    tracemalloc.stop()
+
+
+def test_pairs_of_columns_are_different_ones():
+    coins = RandomWords.seeded(0)
+    assert _draw_pairs_of([], 12, coins) == _draw_pairs_of([7], 12, coins) == []
+    assert _draw_pairs_of([3, 5, 9], 12, coins) == [(3, 5), (3, 9), (5, 9)]
+    for n in (6, 7, 100_000):  # whose pairs could not be listed
+        drawn = _draw_pairs_of(list(range(n)), 12, coins)
+        assert len(set(drawn)) == 12
+        assert all(0 <= one < other < n for one, other in drawn)
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 3, 100])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dpforest import DiPriMeForestClassifier, RandomDecisionTreesClassifier
+from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, RandomDecisionTreesClassifier
 from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest._rows import LeafCounts, LeafSums, MemoryRows
 from dpforest.audit.subjects import LinearPartForestClassifier
@@ -71,6 +71,27 @@ LARGE = {
         MODELS["SPE"].__class__(schema=Schema({"x": Nominal(range(60_000))}, Classes([0, 1])), max_depth=1),
         "categories",
     ),
+    "cells": (
+        PrivateForestClassifier(
+            delta=1e-6,
+            schema=Schema({f"x{i}": Numeric(0, 1, bins=65_536) for i in range(10)}, Classes(range(100))),
+        ),
+        "bins",
+    ),
+    "cuts of nodes": (
+        PrivateForestClassifier(
+            delta=1e-6,
+            max_depth=15,
+            schema=Schema({f"x{i}": Numeric(0, 1, bins=64) for i in range(100)}, Classes([0, 1])),
+        ),
+        "max_depth",
+    ),
+    "gradients of nodes": (
+        PrivateForestClassifier(
+            1, delta=1e-6, max_depth=14, schema=Schema({"x": Numeric(0, 1)}, Classes(range(1000)))
+        ),
+        "max_depth",
+    ),
     "weights": (
         MODELS["TOP"].__class__(schema=Schema({"x": Nominal(range(30_000))}, Classes([0, 1]))),
         "categories",
@@ -86,6 +107,16 @@ def test_tables_without_room_are_refused_before_the_charge(what):
     with pytest.raises(ValueError, match=rf"no room for .*{advice}.*Nothing was charged"):
         clone(model).set_params(accountant=accountant).fit(rows, [0, 1, 1])
     assert len(accountant) == 0
+
+
+def test_more_classes_than_boosting_takes_cost_nothing():
+    accountant = BudgetAccountant(epsilon=10.0, delta=0.1)
+    model = PrivateForestClassifier(bounds=(0, 1), classes=range(1001), accountant=accountant)
+    with pytest.raises(ValueError, match="up to 1000 classes"):
+        model.set_params(delta=1e-6).fit(np.zeros((3, 1)), [0, 1, 1])
+    assert len(accountant) == 0
+    model.set_params(delta=0).fit(np.zeros((3, 1)), [0, 1, 1])
+    assert len(accountant) == 1
 
 
 def test_a_depth_that_follows_from_a_noisy_count_stops_where_there_is_room(monkeypatch):

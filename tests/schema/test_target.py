@@ -105,6 +105,12 @@ def test_every_level_is_encoded_to_itself():
     assert target.encode(target.decode(np.arange(1001))).tolist() == list(range(1001))
 
 
+def test_levels_of_the_widest_range_are_numbers():
+    target = Range(-8e307, 8e307, levels=2)
+    with np.errstate(all="raise"):
+        assert target.decode([0, 1, 2]).tolist() == [-8e307, 0.0, 8e307]
+
+
 def test_a_schema_without_target_says_so():
     with pytest.raises(SchemaError, match="declares no target"):
         Schema({"a": Numeric(0, 1)}).encode_target([1])

@@ -48,10 +48,21 @@ class Basis(NamedTuple):
 
 
 class Directions(NamedTuple):
-    """Eigenbasis of the products of the features: rows times variance along each direction."""
+    """Eigenbasis of the products of the features: rows times variance along each direction.
+
+    Without vectors the directions are the coordinates themselves, of which there may be many thousands.
+    """
 
     values: Floats
-    vectors: Floats
+    vectors: Floats | None = None
+
+    def along(self, sums: Floats) -> Floats:
+        """Turn sums of coordinates into sums of directions."""
+        return sums if self.vectors is None else self.vectors.T @ sums
+
+    def back(self, weights: Floats) -> Floats:
+        """Turn weights of directions into weights of coordinates."""
+        return weights if self.vectors is None else self.vectors @ weights
 
 
 def linear_share(state: State) -> float:
@@ -131,19 +142,18 @@ def _add_gains(state: State, marginals: Marginals, table: Floats) -> None:
 def _directions(state: State, basis: Basis, share: float) -> Directions:
     """Find the eigenbasis of the features' products; of what marginals tell if those are not affordable."""
     variances, rows = basis.variances, state.rows
-    products, longest = np.diag(variances * rows), LONGER * basis.length
-    n = len(variances)
+    longest, n = LONGER * basis.length, len(variances)
     noise = longest * state.purse.noise(share) / math.sqrt(2)
     can_be_drawn = 28 * noise < LARGEST_NOISE  # 20 times the length, in halves, times the root of 2
-    if n <= MOST_PRODUCTS and noise * math.sqrt(n) < LOUDEST_PRODUCTS * rows and can_be_drawn:
-        paid, query = state.purse.take(share), Query(Kind.PRODUCTS)
-        found, noise = state.curator.feature_products(POOL, paid, basis.features, longest, query)
-        own = np.diag(found)
-        others = found - np.diag(own)
-        trust = max(0.0, 1 - n * (n - 1) * noise**2 / max(float((others**2).sum()), 1e-9))
-        drawn = np.maximum(trust * own + (1 - trust) * variances * rows, 0.3 * variances * rows)
-        products = trust * others + np.diag(drawn)
-    values, vectors = np.linalg.eigh(products)
+    if n > MOST_PRODUCTS or noise * math.sqrt(n) >= LOUDEST_PRODUCTS * rows or not can_be_drawn:
+        return Directions(np.maximum(variances * rows, _LEAST_SHARE * rows))
+    paid, query = state.purse.take(share), Query(Kind.PRODUCTS)
+    found, noise = state.curator.feature_products(POOL, paid, basis.features, longest, query)
+    own = np.diag(found)
+    others = found - np.diag(own)
+    trust = max(0.0, 1 - n * (n - 1) * noise**2 / max(float((others**2).sum()), 1e-9))
+    drawn = np.maximum(trust * own + (1 - trust) * variances * rows, 0.3 * variances * rows)
+    values, vectors = np.linalg.eigh(trust * others + np.diag(drawn))
     return Directions(np.maximum(values, _LEAST_SHARE * rows), vectors)
 
 
@@ -160,13 +170,13 @@ def _step(
     prior = (4.0 if state.is_class else state.spread**2) / max(basis.length, 1.0)
     bend = directions.values * hessian
     filtered = bend / (bend**2 + (directions.values * scatter + noise**2) / prior)
-    along = directions.vectors.T @ sums
+    along = directions.along(sums)
     weights = -along * filtered[:, None]
     heard = float((along**2 * filtered[:, None]).sum())
     trust = 1 - float((filtered * noise**2).sum()) * sums.shape[1] / max(heard, 1e-12)
     typical = math.sqrt(max(float((weights**2 * directions.values[:, None]).sum()) / state.rows, 1e-12))
     table, at = np.zeros(shape), 0
-    coefficients = directions.vectors @ weights
+    coefficients = directions.back(weights)
     for feature, values in basis.features:
         table[feature, : len(values)] = values @ coefficients[at : at + values.shape[1]]
         at += values.shape[1]

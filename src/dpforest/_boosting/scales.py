@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ LEAST_VARIANCE = 0.05  # of normal scores, to which they are brought to variance
 MANY_CODES, FEW_CODES = 64, 32  # of an ordered feature
 ENOUGH_FOR_MANY = 1500  # rows times sqrt(2 rho)
 MOST_CATEGORIES = 62  # of a nominal feature; all further ones share a code
+MOST_CODES = MANY_CODES + 1  # of any column: missing values have one more, rare categories share one
 N_PAIRS = 24  # columns of two features
 _PAIR_WEIGHTS = (1, 2, 4)  # of the second feature, where the first has 2
 _PAIR_SPREAD = 1.5  # standard deviations of a sum for one of a feature, about
@@ -83,6 +85,19 @@ def _ordered_codes(shares: Floats, wanted: int) -> NDArray[np.uint8]:
     return np.concatenate([codes, [len(inner) + 1] * 2]).astype(np.uint8)
 
 
+def _draw_pairs_of(ordered: list[int], n_pairs: int, coins: RandomWords) -> list[tuple[int, int]]:
+    """Draw different pairs, or take all where there are no more; those of many features are not listed."""
+    n = len(ordered)
+    if n * (n - 1) // 2 <= n_pairs:
+        return list(itertools.combinations(ordered, 2))
+    drawn: dict[tuple[int, int], None] = {}  # in the order in which they came
+    while len(drawn) < n_pairs:
+        one, other = sorted(coins.uniform_below(n, 2).tolist())
+        if one != other:
+            drawn[ordered[one], ordered[other]] = None
+    return list(drawn)
+
+
 def draw_pairs(schema: Schema, scores: list[Floats | None], coins: RandomWords) -> Pairs:
     """Draw sums and differences of random pairs of ordered features, with public coins."""
     ordered = [at for at, score in enumerate(scores) if score is not None]
@@ -92,12 +107,11 @@ def draw_pairs(schema: Schema, scores: list[Floats | None], coins: RandomWords) 
         if score is not None:
             scales[at, : len(score)] = np.rint(score * SCALE_UNIT)
     cuts = ndtri(np.arange(16, 241, 16) / 256) * _PAIR_SPREAD * 2 * SCALE_UNIT
-    every = [(one, other) for place, one in enumerate(ordered) for other in ordered[place + 1 :]]
-    order = np.argsort(coins.take(len(every)), kind="stable")[: N_PAIRS // 2]
-    weights = [_PAIR_WEIGHTS[int(word % 3)] for word in coins.take(2 * len(order))]
+    drawn = _draw_pairs_of(ordered, N_PAIRS // 2, coins)
+    weights = [_PAIR_WEIGHTS[int(word % 3)] for word in coins.take(2 * len(drawn))]
     columns = [
-        (*every[pair], 2, sign * weights[2 * number + (sign < 0)])
-        for number, pair in enumerate(order)
+        (*pair, 2, sign * weights[2 * number + (sign < 0)])
+        for number, pair in enumerate(drawn)
         for sign in (1, -1)
     ]
     return Pairs(scales, np.array(columns, np.int32).reshape(-1, 4), np.rint(cuts).astype(np.int32))

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from dpforest._boosting import COUNTING, Boosted, boost
 from dpforest._boosting.rounds import MOST_LEVELS
 from dpforest._boosting.rounds import MOST_ROUNDS as MOST_ROUNDS_BY_FORMULA
+from dpforest._boosting.scales import MOST_CODES, N_PAIRS
 from dpforest._boosting.state import SCORE_ONE
 from dpforest._curator import QUANTILE_PARTS, TARGET_SPAN, Curator, gradient_unit
-from dpforest._curator.gradients import LARGEST_NOISE
+from dpforest._curator.gradients import LARGEST_NOISE, MOST_CLASSES
 from dpforest._structure import Additive
 from dpforest._structure.additive import UNIT
-from dpforest.forests.foresight import Ask, Shape, choose
+from dpforest.forests.foresight import Ask, Shape, check_tables, choose
 from dpforest.forests.release import Trained
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool
 from dpforest.schema import Classes, Schema
@@ -49,6 +50,36 @@ def pools() -> list[Pool]:
 def largest_shape(n_rounds: int | None, depth: int | None) -> Shape:
     """State the largest forest that a fit may come to."""
     return Shape(n_rounds or MOST_ROUNDS_BY_FORMULA, MOST_LEVELS if depth is None else depth)
+
+
+def check_room(owner: str, schema: Schema, shape: Shape) -> None:
+    """Refuse more classes than gradients can be told for, and tables that have no room.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the estimator, for the error message.
+    schema : Schema
+        Features and classes.
+    shape : Shape
+        The largest forest.
+    """
+    n_classes = schema.classes.n_classes if isinstance(schema.target, Classes) else 1
+    if n_classes > MOST_CLASSES:
+        raise ValueError(
+            f"{owner}: with delta there may be up to {MOST_CLASSES} classes. Nothing was charged. "
+            "Declare fewer, or set delta=0."
+        )
+    n_outputs = n_classes if n_classes > 2 else 1
+    nodes = 2 ** max(shape.depth - 1, 0)  # that are cut at once
+    tables = {
+        "the scores of all cells: give features fewer bins": (
+            schema.n_features * int(schema.n_cells[: schema.n_features].max()) * n_outputs
+        ),
+        "the cuts of all nodes: lower max_depth": nodes * (schema.n_features + N_PAIRS) * MOST_CODES,
+        "the gradients of all nodes: lower max_depth": nodes * MOST_CODES * n_outputs,
+    }
+    check_tables(owner, tables)
 
 
 def faintest_asks(plan: BudgetPlan, schema: Schema, shape: Shape) -> list[Ask]:

@@ -8,7 +8,7 @@ noisy counts are limited to what has room and can be paid for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
@@ -207,7 +207,18 @@ def check_size(owner: str, shape: Shape, schema: Schema, one_against_rest: bool)
     if cuts * max(cells, default=0) > MAX_TABLE_ENTRIES * _NUMBER_BYTES:
         large = "the list of cuts of nominal features: declare fewer categories"
     if large:
-        raise ValueError(f"{owner}: a fit has no room for {large}. Nothing was charged.")
+        raise ValueError(_no_room(owner, large))
+
+
+def check_tables(owner: str, tables: Mapping[str, int]) -> None:
+    """Refuse any other tables that have no room; each is named, with what helps, and has so many entries."""
+    for large, entries in tables.items():
+        if entries > MAX_TABLE_ENTRIES:
+            raise ValueError(_no_room(owner, large))
+
+
+def _no_room(owner: str, large: str) -> str:
+    return f"{owner}: a fit has no room for {large}. Nothing was charged."
 
 
 def _too_large(shape: Shape, schema: Schema) -> str:

@@ -96,6 +96,11 @@ class GuidedTree(PrivateForest):
             return boosted.faintest_asks(self.privacy_plan(), schema, shape)
         return self._pure_asks(schema, shape)
 
+    def _foresee(self, plan: BudgetPlan, schema: Schema) -> None:
+        if self.delta:
+            boosted.check_room(type(self).__name__, schema, next(self._shapes(schema)))
+        super()._foresee(plan, schema)
+
     def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
         """State the forests that pure epsilon-DP may pay for, largest first."""
         raise NotImplementedError

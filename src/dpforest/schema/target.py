@@ -182,7 +182,8 @@ class Range(Declaration):
 
     def decode(self, level: ArrayLike) -> NDArray[np.float64]:
         """Return the targets that levels, whole or fractional, stand for."""
-        return self.low + (self.high - self.low) * np.asarray(level, dtype=np.float64) / self.levels
+        # a part of the range, which may be as wide as doubles go: no multiple of it
+        return self.low + (self.high - self.low) * (np.asarray(level, dtype=np.float64) / self.levels)
 
 
 Target = Classes | Range
