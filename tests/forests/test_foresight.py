@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, RandomDecisionTreesClassifier
+from dpforest._curator import watched_by
 from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
 from dpforest._rows import LeafCounts, LeafSums, MemoryRows
 from dpforest.audit.subjects import LinearPartForestClassifier
@@ -117,6 +118,15 @@ def test_more_classes_than_boosting_takes_cost_nothing():
     assert len(accountant) == 0
     model.set_params(delta=0).fit(np.zeros((3, 1)), [0, 1, 1])
     assert len(accountant) == 1
+
+
+def test_a_fit_that_nobody_may_watch_costs_nothing():
+    """Only void fits are watched, and no void fit is charged: refused, whatever comes first."""
+    accountant = BudgetAccountant(epsilon=10.0)
+    model = DiPriMeForestClassifier(bounds=(0, 1), classes=[0, 1], accountant=accountant)
+    with watched_by(object()), pytest.raises(PrivacyError, match="watched"):
+        model.fit(np.zeros((3, 1)), [0, 1, 1])
+    assert len(accountant) == 0
 
 
 def test_a_depth_that_follows_from_a_noisy_count_stops_where_there_is_room(monkeypatch):
