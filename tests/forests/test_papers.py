@@ -154,6 +154,48 @@ def test_the_2020_version_is_its_own(patients):
     assert model.score(patients[0], patients[1]) > 0.6
 
 
+def test_the_papers_form_follows_what_is_asked_of_it(patients):
+    """Parameters change the paper's own form as they change ours, or are refused; none is passed over."""
+    with pytest.warns(PrivacyLeakWarning):
+        small, large = (
+            fit(clone(MODELS["DiPriMe"]), patients, as_published=True, expected_leaf_rows=rows)
+            for rows in (10, 100)
+        )
+    nodes = [max(len(tree.feature) for tree in model.published_.trees) for model in (small, large)]
+    assert nodes == [2**5 - 1, 2**2 - 1]  # 300 rows per tree
+    with pytest.warns(PrivacyLeakWarning):
+        noisy, quiet = (
+            fit(clone(MODELS["SPE"]), patients, as_published=True, split_share=share, max_depth=0)
+            for share in (1 - 1e-4, 1e-4)  # what the splits do not get is left for the one leaf of a tree
+        )
+    spreads = [np.std([tree.values[0].sum() for tree in model.published_.trees]) for model in (noisy, quiet)]
+    assert spreads[0] > 100 * spreads[1]
+    for name, parameters in (
+        ("random forest", {"label_mechanism": "exponential"}),
+        ("SSPE-1", {"persons_in_both": True}),
+    ):
+        with pytest.raises(ValueError, match=next(iter(parameters))):
+            fit(clone(MODELS[name]), patients, as_published=True, **parameters)
+
+
+def test_trees_that_exist_only_where_rows_are_may_be_deep(patients):
+    for name in ("random forest", "SPE", "PTE", "JPW"):
+        with pytest.warns(PrivacyLeakWarning):
+            fit(clone(MODELS[name]), patients, as_published=True, max_depth=20)
+        with pytest.raises(ValueError, match="max_depth=20"):
+            fit(clone(MODELS[name]), patients, max_depth=20)
+    with pytest.raises(ValueError, match="max_depth=20"):  # 2**20 leaves whether rows are there or not
+        fit(clone(MODELS["random trees"]), patients, as_published=True, max_depth=20)
+
+
+def test_transductive_trees_are_cut_at_true_medians(patients):
+    """Labels alone are private there: the first cut of a numeric feature is the median of all rows."""
+    with pytest.warns(PrivacyLeakWarning):
+        model = fit(clone(MODELS["PTE"]), patients, as_published=True, max_depth=1)
+    cuts = {tree.threshold[0] for tree in model.published_.trees if tree.feature[0] == 0}
+    assert cuts == {np.median(patients[0]["age"])}
+
+
 # --- learning --------------------------------------------------------------------------------------------
 
 SYN = make_classification(3000, n_features=5, n_informative=5, n_redundant=0, random_state=5)

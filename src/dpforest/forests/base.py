@@ -26,7 +26,16 @@ from dpforest._trees import class_probabilities, feature_importances, sum_leaf_v
 from dpforest.forests.charging import Charging
 from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
 from dpforest.forests.foresight import Foreseeing
-from dpforest.forests.parameters import COMMON_RULES, MAX_THREADS, Rule, check_parameters, parameters
+from dpforest.forests.parameters import (
+    COMMON_RULES,
+    MAX_DEPTH,
+    MAX_THREADS,
+    Rule,
+    check_parameters,
+    choice,
+    parameters,
+    whole,
+)
 from dpforest.forests.release import (
     PrivateRelease,
     PublishedRelease,
@@ -92,6 +101,8 @@ class PrivateForest(Charging, Foreseeing, Releasing):
     _task: ClassVar[str]
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.papers.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
+    _published_depth: ClassVar[int] = MAX_DEPTH  # deepest trees of the paper's own form
+    _not_published: ClassVar[frozenset[str]] = frozenset()  # parameters that the paper's own form lacks
     _leaves_are_labels: ClassVar[bool] = False  # whether leaves release one label each instead of counts
     _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
     _is_transductive: ClassVar[bool] = False  # whether unlabelled rows get labels, as `transduction_`
@@ -145,7 +156,7 @@ class PrivateForest(Charging, Foreseeing, Releasing):
 
     def privacy_plan(self) -> BudgetPlan:
         """Tell what `fit` will spend, by purpose. Needs no data."""
-        check_parameters(self, self._rules)
+        check_parameters(self, self._rules_of_form())
         return BudgetPlan.divide(
             1.0 if math.isinf(self.epsilon) else self.epsilon,  # without noise only the shares mean anything
             self.delta,
@@ -153,6 +164,14 @@ class PrivateForest(Charging, Foreseeing, Releasing):
             relation=self._relation(),
             max_rows_per_person=self.max_rows_per_person,
         )
+
+    def _rules_of_form(self) -> dict[str, Rule]:
+        """Rules of the parameters; with the paper's own form it may go deeper and must know what is asked."""
+        if not self.as_published:
+            return self._rules
+        defaults = type(self)().get_params(deep=False)
+        only = {name: choice(defaults[name]) for name in self._not_published}
+        return {**self._rules, "max_depth": whole(0, self._published_depth, or_none=True), **only}
 
     def _relation(self) -> NeighboringRelation:
         return NeighboringRelation[self.neighboring.upper()]
@@ -223,9 +242,9 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         if math.isinf(self.epsilon):
             found.append("epsilon=inf: trained without noise, not private")
         if self.as_published:
-            from dpforest.papers.published import BROKEN_PROMISES
+            from dpforest.papers.published import promises
 
-            broken = "; ".join(promise.what for promise in BROKEN_PROMISES[self._published])
+            broken = "; ".join(promise.what for promise in promises(self._published, self._task))
             found.append(f"as published: {broken}")
         return found
 
@@ -242,7 +261,7 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         from dpforest.papers.published import domain_of, raw_matrix, raw_target, reasons
 
         warnings.warn(
-            f"{type(self).__name__} runs as published and is not private: {reasons(self._published)} "
+            f"{type(self).__name__} runs as published and is not private: {reasons(self._published, self._task)} "
             "See docs/explanation/broken-promises.md for the counterexamples.",
             PrivacyLeakWarning,
             stacklevel=4,

@@ -135,6 +135,7 @@ class _MedianForest(PrivateForest):
             max_depth=self.max_depth,
             max_features=self.max_features,
             split_share=self.split_share,
+            leaf_rows=self.expected_leaf_rows,
             disjoint=self.disjoint,
         )
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, TypeVar, dataclass_transform
 
 MAX_DEPTH = 15  # complete trees: 2**15 leaves each
+ANY_DEPTH = 64  # trees that exist only where rows are
 MAX_TABLE_ENTRIES = 2**25  # of any table, such as the leaves of all trees times classes: 256 MiB
 MAX_THREADS = 256  # each has tables of its own
 

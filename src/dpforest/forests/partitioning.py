@@ -20,7 +20,7 @@ from dpforest.forests.base import (
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, count_leaves, shapes_of
 from dpforest.forests.median import depth_by_occupancy
-from dpforest.forests.parameters import MAX_DEPTH, parameters, real
+from dpforest.forests.parameters import ANY_DEPTH, MAX_DEPTH, parameters, real
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
@@ -60,6 +60,7 @@ class _Partitioning(PrivateForest):
     split_share: float = 0.5
 
     _published: ClassVar[str] = "partitioning_ensemble"
+    _published_depth: ClassVar[int] = ANY_DEPTH
     _one_against_rest: ClassVar[bool] = True
     _rules: ClassVar = {**PrivateForest._rules, "split_share": real(0, 1)}
 
@@ -101,6 +102,7 @@ class _Partitioning(PrivateForest):
             epsilon=float(self.epsilon),
             n_trees=self.n_estimators,
             max_depth=self.max_depth,
+            split_share=self.split_share,
         )
 
 

@@ -20,7 +20,7 @@ from dpforest._trees import grow_multiway, label_votes
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, room_for, shapes_of
-from dpforest.forests.parameters import choice, parameters
+from dpforest.forests.parameters import ANY_DEPTH, choice, parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _OWN_PARAMETERS = """n_estimators : int, default=100
         Number of trees.
     label_mechanism : {{"permute_and_flip", "exponential"}}, default="permute_and_flip"
-        How a leaf's label is chosen; the second is the addendum's.
+        How a leaf's label is chosen; the second is the addendum's. With ``as_published=True`` labels are chosen
+        by smooth sensitivity, and nothing else can be asked for.
     disjoint : bool, default=True
         True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
         the number of trees.
@@ -101,6 +102,8 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     disjoint: bool = True
 
     _published: ClassVar[str] = "smooth_sensitivity_forest"
+    _published_depth: ClassVar[int] = ANY_DEPTH
+    _not_published: ClassVar[frozenset[str]] = frozenset({"label_mechanism"})
     _leaves_are_labels: ClassVar[bool] = True
     _rules: ClassVar = {
         **PrivateForest._rules,

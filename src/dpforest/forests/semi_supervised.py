@@ -29,7 +29,7 @@ from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_labels, count_leaves
 from dpforest.forests.median import depth_by_occupancy
-from dpforest.forests.parameters import choice, parameters, whole
+from dpforest.forests.parameters import ANY_DEPTH, choice, parameters, whole
 from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS, first_median, median_shapes
 from dpforest.forests.release import Trained
 from dpforest.privacy import NeighboringRelation, Pool
@@ -52,6 +52,7 @@ _DEPTH = (
 class _LabelPrivate(PrivateForestClassifierBase):
     """What both estimators share when only labels are private: trees from public features."""
 
+    _published_depth: ClassVar[int] = ANY_DEPTH
     _unlabelled_code: ClassVar[int] = -1
     _one_against_rest: ClassVar[bool] = True
 
@@ -120,6 +121,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
     persons_in_both: bool = False
 
     _published: ClassVar[str] = "partitioning_ensemble"
+    _not_published: ClassVar[frozenset[str]] = frozenset({"persons_in_both"})
     _rules: ClassVar = {
         **PrivateForest._rules,
         "feature_privacy": choice(True, False),
@@ -210,9 +212,9 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
     delta > 0). Features are public, and so is which rows have a declared label; a missing or undeclared label
     is no label. `neighboring` is not used.
 
-    **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 4): the text places it in setting I,
-    where its many trees on the same rows would cost many times epsilon; only label privacy makes sense. There
-    the second ensemble needs no noise, and label counts have the constants of
+    **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 4): its pseudo-code is of setting I,
+    where its many trees on the same rows would cost many times epsilon; only label privacy makes sense, and
+    ``as_published=True`` runs Algorithm 4 so too, with true medians. There the second ensemble needs no noise, and label counts have the constants of
     `SemiSupervisedPartitioningEnsembleClassifier`.
 
     Parameters
@@ -283,4 +285,5 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
             n_second=self.n_second,
             max_depth=self.max_depth,
             unlabelled=X[y < 0],
+            label_only=True,
         )

@@ -10,6 +10,7 @@ from dpforest.papers.experiments import ANY, Cell, Split, register
 from dpforest.papers.experiments.jobs import ABSENT, FAILED, MISSING, OK, jobs_of
 from dpforest.papers.experiments.methods import Method, find
 from dpforest.papers.experiments.metrics import find_metric
+from dpforest.schema import Range, Schema
 from tests.papers.experiments.conftest import N_ROWS, experiment, load
 
 
@@ -117,6 +118,21 @@ def test_squared_errors_are_on_the_scale_of_the_public_bounds(recorder):
     )  # fmt: skip
     ((_, unscaled),) = outcomes(raw, recorder)
     assert unscaled.value == pytest.approx(20**2 * scaled.value)
+
+
+def test_targets_are_scaled_before_the_fit():
+    """Noise of published forms follows the largest target: a table that is only shifted gives the same."""
+    X, y, schema = load("numbers")
+    shifted = X, y + 1000, Schema(schema.features, Range(1000, 1020))
+    table = experiment(
+        task="regression", metric="mse", datasets=("numbers",), methods=("DiPriMeExp",), repeats=1
+    )
+    _, job = jobs_of(table)
+    assert job.cell.method == "DiPriMeExp (as published)"
+    method, metric = find(job.cell.method), find_metric("mse")
+    plain, moved = (job.run(method, metric, lambda name, t=t: t) for t in ((X, y, schema), shifted))
+    assert plain.status == moved.status == OK
+    assert moved.value == pytest.approx(plain.value, rel=1e-6)
 
 
 def test_what_cannot_run_says_why():

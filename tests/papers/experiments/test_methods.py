@@ -61,6 +61,16 @@ def test_reasons_depend_on_the_task_and_on_the_form():
     assert "noise on leaf means" not in find("DiPriMe").void_reasons("classification")
     assert "permute-and-flip between data points" not in find("DiPriMeExp").void_reasons("classification")
     assert find("RF").void_reasons("classification") == ()
+    leaves = ("noise on leaf means", "empty leaves in regression")
+    assert find("DP-ERT").void_reasons("regression") == leaves
+    assert find("DP-ERT").void_reasons("classification") == ("noise given by its standard deviation",)
+
+
+@pytest.mark.parametrize(("name", "depth"), [("SRT", 15), ("SRT" + AS_PUBLISHED, 20)])
+def test_depths_in_features_go_as_deep_as_the_form_can(name, depth):
+    schema = Schema.from_bounds((0, 1), n_features=20, classes=[0, 1])
+    facts = {"task": "classification", "schema": schema, "epsilon": 1.0, "seed": 0}
+    assert find(name).factory(**facts, parameters={"max_depth": "d"}).max_depth == depth
 
 
 def test_other_libraries_see_categories_as_indicators():

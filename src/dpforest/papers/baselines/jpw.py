@@ -20,7 +20,7 @@ from dpforest._trees import grow_multiway
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
-from dpforest.forests.parameters import parameters
+from dpforest.forests.parameters import ANY_DEPTH, parameters
 from dpforest.forests.random_forest import binary_depth
 from dpforest.papers.published import Domain, PublishedForest, noisy_count_forest
 from dpforest.privacy import Pool
@@ -99,6 +99,7 @@ class JPWForestClassifier(PrivateForestClassifierBase):
     """
 
     _published: ClassVar[str] = "noisy_count_forest"
+    _published_depth: ClassVar[int] = ANY_DEPTH
 
     def _pools(self) -> list[Pool]:
         counting = COUNTING if self.max_depth is None else Fraction(0)

@@ -78,7 +78,7 @@ class Split:
     max_rows : int, optional
         Rows drawn from a larger dataset before it is split.
     scale_target : bool, default=True
-        Regression: report errors on the target scaled by its public bounds to [0, 1].
+        Regression: scale the target by its public bounds to [0, 1], before the fit as the papers do.
     """
 
     test_fraction: float = 0.1

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dpforest.papers.experiments.experiment import Cell, Experiment, Setting, Split, setting_key
 from dpforest.papers.experiments.methods import AS_PUBLISHED, Method, MethodNotAvailableError, find
 from dpforest.papers.experiments.metrics import Fold, Metric
+from dpforest.schema import Range, Schema
 
 __all__ = ["ABSENT", "FAILED", "MISSING", "OK", "Job", "Outcome", "jobs_of"]
 
@@ -160,6 +161,8 @@ class Job:
         X, y, schema = table
         split, name, dataset = self.experiment.split, self.experiment.name, self.cell.dataset
         known = np.flatnonzero(schema.encode_target(y) >= 0)
+        if self.experiment.task == "regression" and split.scale_target:
+            y, schema = _to_unit(y, schema)
         shuffle = self.repeat // split.folds if split.folds else self.repeat
         rng = np.random.default_rng(_seed(name, dataset, str(shuffle)))
         order = rng.permutation(known)[: self._max_rows(split)]
@@ -172,7 +175,7 @@ class Job:
             test, train = order[:n_test], order[n_test:]
         y = np.asarray(y)
         labels = self._hide(y[train], np.random.default_rng(_seed(name, dataset, "labels", str(self.repeat))))
-        fold = Fold(_rows(X, train), y[train], _rows(X, test), y[test], schema, split.scale_target)
+        fold = Fold(_rows(X, train), y[train], _rows(X, test), y[test], schema)
         return fold, labels
 
     def _max_rows(self, split: Split) -> int | None:
@@ -232,6 +235,13 @@ def load_table(name: str) -> Table:
 
     X, y, schema = load(name)
     return X, y, schema
+
+
+def _to_unit(y: Any, schema: Schema) -> tuple[NDArray[np.float64], Schema]:
+    """Scale a target by its public bounds to [0, 1]; some published forms are not the same on another scale."""
+    target = schema.range
+    scaled = (np.asarray(y, np.float64) - target.low) / (target.high - target.low)
+    return scaled, Schema(schema.features, Range(0.0, 1.0))
 
 
 def _rows(X: Any, chosen: NDArray[np.intp]) -> Any:

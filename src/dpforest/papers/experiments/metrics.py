@@ -28,8 +28,6 @@ class Fold:
         The rows.
     schema : Schema
         Their public description.
-    scale_target : bool
-        Whether errors are those of the target scaled by its public bounds to [0, 1].
     """
 
     X_train: Any
@@ -37,7 +35,6 @@ class Fold:
     X_test: Any
     y_test: NDArray[Any]
     schema: Schema
-    scale_target: bool = True
 
     @property
     def codes(self) -> NDArray[np.int32]:
@@ -131,9 +128,7 @@ def _error(model: Any, fold: Fold) -> float:
 
 
 def _mse(model: Any, fold: Fold) -> float:
-    target = fold.schema.range
-    unit = target.high - target.low if fold.scale_target else 1.0
-    differences = (np.asarray(model.predict(fold.X_test), np.float64) - fold.y_test.astype(np.float64)) / unit
+    differences = np.asarray(model.predict(fold.X_test), np.float64) - fold.y_test.astype(np.float64)
     return float(np.mean(differences**2))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from dpforest.forests.parameters import MAX_DEPTH
 from dpforest.papers.experiments import ablations, peers, references
 from dpforest.papers.experiments.methods import AS_PUBLISHED, Factory, MethodNotAvailableError, register
 from dpforest.schema import Schema
@@ -18,17 +19,19 @@ from dpforest.schema import Schema
 FORESTS, BASELINES = "dpforest.forests", "dpforest.papers.baselines"
 
 
-def depth_in_features(depth: Any, n_features: int) -> Any:
+def depth_in_features(depth: Any, n_features: int, deepest: int) -> Any:
     """Read a depth: a number, None for the method's own rule, or a multiple of the features as in "0.5d".
+
+    A multiple goes no deeper than the method's trees can.
 
     Examples
     --------
-    >>> depth_in_features("0.5d", 9), depth_in_features("d", 9), depth_in_features(3, 9)
-    (4, 9, 3)
+    >>> [depth_in_features(depth, 9, deepest=15) for depth in ("0.5d", "d", "2d", 3)]
+    [4, 9, 15, 3]
     """
     if not isinstance(depth, str):
         return depth
-    return max(1, int(float(depth.removesuffix("d") or 1) * n_features))
+    return min(max(1, int(float(depth.removesuffix("d") or 1) * n_features)), deepest)
 
 
 def estimator(room: str, classifier: str | None, regressor: str | None = None, **fixed: Any) -> Factory:
@@ -58,7 +61,8 @@ def estimator(room: str, classifier: str | None, regressor: str | None = None, *
         known = cls().get_params()
         taken = {key: value for key, value in {**parameters, **fixed}.items() if key in known}
         if "max_depth" in taken:
-            taken["max_depth"] = depth_in_features(taken["max_depth"], schema.n_features)
+            deepest = cls._published_depth if taken.get("as_published") else MAX_DEPTH
+            taken["max_depth"] = depth_in_features(taken["max_depth"], schema.n_features, deepest)
         spent = budget if budget is not None else factor * epsilon
         return cls(**{**taken, "epsilon": spent, "schema": schema, "random_state": seed})
 

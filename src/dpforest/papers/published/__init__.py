@@ -18,7 +18,7 @@ All fits have the form `fit(X, y, domain, rng, *, epsilon, ...)` and return a `P
 """
 
 from dpforest.papers.published.bootstrap_forests import bootstrap_forest, maximal_vote_forest, relaxed_forest
-from dpforest.papers.published.broken_promises import BROKEN_PROMISES, BrokenPromise, reasons
+from dpforest.papers.published.broken_promises import BROKEN_PROMISES, BrokenPromise, promises, reasons
 from dpforest.papers.published.domain import Domain, domain_of, raw_matrix, raw_target
 from dpforest.papers.published.forest import PublishedForest
 from dpforest.papers.published.greedy_smooth import greedy_smooth_forest
@@ -45,6 +45,7 @@ __all__ = [
     "noisy_count_forest",
     "output_perturbation",
     "partitioning_ensemble",
+    "promises",
     "random_decision_trees",
     "raw_matrix",
     "raw_target",

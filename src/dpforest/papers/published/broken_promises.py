@@ -8,7 +8,9 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["BROKEN_PROMISES", "BrokenPromise", "reasons"]
+__all__ = ["BROKEN_PROMISES", "BrokenPromise", "promises", "reasons"]
+
+TASKS = ("classification", "regression")
 
 
 class BrokenPromise(NamedTuple):
@@ -141,6 +143,7 @@ BROKEN_PROMISES: Mapping[str, tuple[BrokenPromise, ...]] = {
             "is 0.194",
             claimed=0.137,
             loss=0.194,
+            when="classification",
         ),
         BrokenPromise(
             "budget from the number of rows",
@@ -151,6 +154,8 @@ BROKEN_PROMISES: Mapping[str, tuple[BrokenPromise, ...]] = {
             loss=0.264,
             when="epsilon=None",
         ),
+        _LEAF_MEAN,
+        _EMPTY_LEAF,
     ),
     "partitioning_ensemble": (
         BrokenPromise(
@@ -263,13 +268,27 @@ BROKEN_PROMISES: Mapping[str, tuple[BrokenPromise, ...]] = {
 """For each function of this room, the claims of its paper that are false."""
 
 
-def reasons(function: str) -> str:
+def promises(function: str, task: str) -> tuple[BrokenPromise, ...]:
+    """Return the false claims about a published form that bear on a task.
+
+    Examples
+    --------
+    >>> [promise.what for promise in promises("random_decision_trees", "regression")]
+    ['budget from the number of rows', 'noise on leaf means', 'empty leaves in regression']
+    """
+    others = set(TASKS) - {task}
+    return tuple(promise for promise in BROKEN_PROMISES[function] if promise.when not in others)
+
+
+def reasons(function: str, task: str) -> str:
     """Return one text with all reasons why a published form is not private.
 
     Parameters
     ----------
     function : str
         Name of a function of this room.
+    task : {"classification", "regression"}
+        Kind of target.
 
     Returns
     -------
@@ -278,13 +297,17 @@ def reasons(function: str) -> str:
 
     Examples
     --------
-    >>> print(reasons("random_decision_trees"))
+    >>> print(reasons("random_decision_trees", "classification"))
     (1) noise given by its standard deviation: Laplace noise of standard deviation k/eta has a scale smaller
     by sqrt(2); the promised 0.137 is 0.194. (2) budget from the number of rows [epsilon=None]: eta = 1000/n
     is a function of the private n; one row more than 7312 changes the probability of a noisy count above
     10000 by a log-ratio of 0.264 for a promised 0.137, and without bound beyond.
     """
     return " ".join(
-        f"({number}) {promise.what}{f' [{promise.when}]' if promise.when else ''}: {promise.why}."
-        for number, promise in enumerate(BROKEN_PROMISES[function], start=1)
+        f"({number}) {promise.what}{_condition(promise)}: {promise.why}."
+        for number, promise in enumerate(promises(function, task), start=1)
     )
+
+
+def _condition(promise: BrokenPromise) -> str:
+    return f" [{promise.when}]" if promise.when and promise.when not in TASKS else ""

@@ -33,7 +33,6 @@ __all__ = ["dipri_me"]
 
 FloatArray = NDArray[np.float64]
 NO_NOISE = 1e9  # stands for an infinite epsilon, which times a score of 0 would be undefined
-EXPECTED_LEAF = 25  # rows per leaf that Section 4 of 2021 aims at when it chooses the depth
 
 
 class Budgets(NamedTuple):
@@ -57,6 +56,7 @@ def dipri_me(
     max_depth: int | None = None,
     max_features: int = 5,
     split_share: float = 0.5,
+    leaf_rows: float = 25,
     disjoint: bool = True,
 ) -> BinaryForest:
     """Fit a forest of noisy median trees as published. Not private.
@@ -78,11 +78,13 @@ def dipri_me(
     n_trees : int, default=10
         N_T.
     max_depth : int, optional
-        d_max. By default from the exact number of rows, so that a leaf holds at least 25 on average.
+        d_max. By default from the exact number of rows, so that a leaf holds `leaf_rows` on average.
     max_features : int, default=5
         K, the number of candidate attributes of a node. Not used by "uniform".
     split_share : float, default=0.5
         rho, the share of the budget that goes into splits.
+    leaf_rows : float, default=25
+        Rows per leaf that the depth aims at (Section 4 of 2021; 10 for its smallest dataset).
     disjoint : bool, default=True
         Give each tree an equal part of the rows and the whole budget; otherwise all rows and an n-th of it.
 
@@ -106,7 +108,7 @@ def dipri_me(
         raise ValueError("the version of 2020 chooses attributes by the exponential mechanism only.")
     X, y = labelled_rows(X, y, domain)
     rows_per_tree = len(X) / n_trees if disjoint else len(X)
-    depth = depth_from_rows(rows_per_tree) if max_depth is None else max_depth
+    depth = depth_from_rows(rows_per_tree, leaf_rows) if max_depth is None else max_depth
     epsilon = min(epsilon, NO_NOISE)
     per_tree = epsilon if disjoint else epsilon / n_trees
     budgets = divide_budget(per_tree, depth, split_share, variant)
@@ -120,15 +122,15 @@ def dipri_me(
     return BinaryForest(trees, domain, average=True)
 
 
-def depth_from_rows(rows_per_tree: float) -> int:
-    """Return the largest depth, at least 1, whose leaves hold 25 rows on average: private, as the rows are.
+def depth_from_rows(rows_per_tree: float, leaf_rows: float = 25) -> int:
+    """Return the largest depth, at least 1, whose leaves hold enough rows on average: private, as they are.
 
     Examples
     --------
     >>> depth_from_rows(15999 / 10), depth_from_rows(16000 / 10)
     (5, 6)
     """
-    leaves = rows_per_tree / EXPECTED_LEAF
+    leaves = rows_per_tree / leaf_rows
     return max(1, math.floor(math.log2(leaves))) if leaves >= 1 else 1
 
 

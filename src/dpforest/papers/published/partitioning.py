@@ -58,6 +58,7 @@ def partitioning_ensemble(
     epsilon: float,
     n_trees: int = 10,
     max_depth: int | None = None,
+    split_share: float = 0.5,
     unlabelled: FloatArray | None = None,
     label_only: bool = False,
 ) -> BinaryForest:
@@ -77,9 +78,11 @@ def partitioning_ensemble(
         N.
     max_depth : int, optional
         k, by default the number of features.
+    split_share : float, default=0.5
+        Share of the budget for splits in Algorithm 2, which has one half; not used by the others.
     unlabelled : ndarray of shape (m, d), optional
-        Unlabelled rows D. Without them and without `label_only` this is Algorithm 2, with half of the budget
-        for splits; with them it is Algorithm 3 in setting I, trees from D and labels from X, each at the
+        Unlabelled rows D. Without them and without `label_only` this is Algorithm 2, with a share of the
+        budget for splits; with them it is Algorithm 3 in setting I, trees from D and labels from X, each at the
         whole budget.
     label_only : bool, default=False
         Algorithm 3 in setting II: true medians of all rows, labels at the whole budget.
@@ -108,8 +111,8 @@ def partitioning_ensemble(
     elif unlabelled is None:
         sources, structure, leaves = (
             [part.X for part in parts],
-            level_budgets(epsilon / 2, depth),
-            epsilon / 2,
+            level_budgets(split_share * epsilon, depth),
+            (1 - split_share) * epsilon,
         )
     else:
         sources = [others[part] for part in equal_parts(len(others), n_trees, rng)]

@@ -10,7 +10,7 @@ EXPERIMENTS = (
         settings=grid(max_depth=("0.5d", None, "d")),
         notes=(
             f"{NO_NUMBERS} It says that the depth of Theorem 2 gains 2 to 30 points over m/2 everywhere. "
-            "Complete trees are limited to 15 levels here, which cuts m = 20 of SynthG."
+            "The rigorous form has complete trees of at most 15 levels, which cuts m = 20 of SynthG."
         ),
     ),
 )
