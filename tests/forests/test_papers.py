@@ -13,7 +13,7 @@ import dpforest
 from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.random_forest import binary_depth
 from dpforest.privacy import BudgetAccountant, PrivacyError, PrivacyLeakWarning
-from dpforest.schema import Nominal, Numeric, Schema
+from dpforest.schema import Classes, Nominal, Numeric, Schema
 from tests.forests.conftest import BASELINES, MODELS, fit, is_classifier
 
 DECLARED = {"bounds": (0, 1), "classes": [0, 1]}
@@ -116,6 +116,19 @@ def test_transduction_answers_for_the_unlabelled_rows():
     assert model.transduction_.shape == (400,)
     assert (model.transduction_ == Y[y == -1]).mean() > 0.6
     assert model.trees_.n_trees == 20
+
+
+@pytest.mark.parametrize(("n_categories", "depth"), [(2, 6), (3, 7), (8, 8)])
+def test_cuts_that_halve_less_make_deeper_trees(n_categories, depth):
+    """600 rows, one leaf in 5 of 1 tree: 6.9 halvings; three categories give 0.92 of one, eight 0.54.
+
+    Eight features limit the last. Only the noisy count and the schema decide, so equal rows give it too.
+    """
+    words = [str(i) for i in range(n_categories)]
+    schema = Schema({f"f{i}": Nominal(words) for i in range(8)}, Classes([0, 1]))
+    rows = np.full((600, 8), words[0], dtype=object)
+    model = dpforest.PartitioningEnsembleClassifier(1, epsilon=1e5, schema=schema).fit(rows, Y)
+    assert model.trees_.depth == depth
 
 
 # --- as published ----------------------------------------------------------------------------------------

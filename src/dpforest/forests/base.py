@@ -260,8 +260,9 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         """Run the paper's own form on the raw rows; nothing is promised and nothing can be charged."""
         from dpforest.papers.published import domain_of, raw_matrix, raw_target, reasons
 
+        broken = reasons(self._published, self._task)
         warnings.warn(
-            f"{type(self).__name__} runs as published and is not private: {reasons(self._published, self._task)} "
+            f"{type(self).__name__} runs as published and is not private: {broken} "
             "See docs/explanation/broken-promises.md for the counterexamples.",
             PrivacyLeakWarning,
             stacklevel=4,

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _OWN_PARAMETERS = """n_estimators : int, default=100
         Number of trees.
     label_mechanism : {{"permute_and_flip", "exponential"}}, default="permute_and_flip"
-        How a leaf's label is chosen; the second is the addendum's. With ``as_published=True`` labels are chosen
-        by smooth sensitivity, and nothing else can be asked for.
+        How a leaf's label is chosen; the second is the addendum's. Not for
+        ``as_published=True``, which chooses by smooth sensitivity.
     disjoint : bool, default=True
         True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
         the number of trees.

@@ -28,9 +28,14 @@ from dpforest._trees import (
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_labels, count_leaves
-from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import ANY_DEPTH, choice, parameters, whole
-from dpforest.forests.partitioning import BUDGET_RATIO, LEAF_ROWS, first_median, median_shapes
+from dpforest.forests.partitioning import (
+    BUDGET_RATIO,
+    LEAF_ROWS,
+    depth_by_halvings,
+    first_median,
+    median_shapes,
+)
 from dpforest.forests.release import Trained
 from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.schema import Schema
@@ -67,7 +72,7 @@ class _LabelPrivate(PrivateForestClassifierBase):
         if self.max_depth is not None:
             return int(self.max_depth)
         _, is_labelled = curator.public_cells()
-        limit = depth_by_occupancy(int(is_labelled.sum()), n_trees, PUBLIC_LEAF_ROWS)
+        limit = depth_by_halvings(curator.schema, int(is_labelled.sum()), n_trees, PUBLIC_LEAF_ROWS)
         return min(limit, self._limits.depth)
 
 
@@ -168,7 +173,8 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
         depth = self.max_depth
         if depth is None:
             n_rows = curator.row_count("count", Fraction(1, self._counted()))
-            depth = min(depth_by_occupancy(n_rows, n_trees, LEAF_ROWS), self._limits.depth)
+            limit = depth_by_halvings(curator.schema, n_rows, n_trees, LEAF_ROWS)
+            depth = min(limit, self._limits.depth)
         curator.scatter_rows(n_trees)
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", n_trees, depth, shares, unlabelled_only=True)
@@ -214,7 +220,8 @@ class TransductivePartitioningEnsembleClassifier(_LabelPrivate):
 
     **Differs from the paper** (Huang, Lei and Kaban 2022, Algorithm 4): its pseudo-code is of setting I,
     where its many trees on the same rows would cost many times epsilon; only label privacy makes sense, and
-    ``as_published=True`` runs Algorithm 4 so too, with true medians. There the second ensemble needs no noise, and label counts have the constants of
+    ``as_published=True`` runs Algorithm 4 so too, with true medians. There the second ensemble needs no
+    noise, and label counts have the constants of
     `SemiSupervisedPartitioningEnsembleClassifier`.
 
     Parameters

@@ -238,7 +238,7 @@ def load_table(name: str) -> Table:
 
 
 def _to_unit(y: Any, schema: Schema) -> tuple[NDArray[np.float64], Schema]:
-    """Scale a target by its public bounds to [0, 1]; some published forms are not the same on another scale."""
+    """Scale a target by its public bounds to [0, 1]; some published forms differ on other scales."""
     target = schema.range
     scaled = (np.asarray(y, np.float64) - target.low) / (target.high - target.low)
     return scaled, Schema(schema.features, Range(0.0, 1.0))

@@ -81,9 +81,8 @@ def partitioning_ensemble(
     split_share : float, default=0.5
         Share of the budget for splits in Algorithm 2, which has one half; not used by the others.
     unlabelled : ndarray of shape (m, d), optional
-        Unlabelled rows D. Without them and without `label_only` this is Algorithm 2, with a share of the
-        budget for splits; with them it is Algorithm 3 in setting I, trees from D and labels from X, each at the
-        whole budget.
+        Unlabelled rows D. Without them and without `label_only` this is Algorithm 2; with them it is
+        Algorithm 3 in setting I, trees from D and labels from X, each at the whole budget.
     label_only : bool, default=False
         Algorithm 3 in setting II: true medians of all rows, labels at the whole budget.
 
