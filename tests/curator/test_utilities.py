@@ -1,6 +1,7 @@
 """Every utility moves by at most its declared range W, exactly, when one record is added."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from dpforest._curator.utilities import (
 from dpforest._rows import By
 from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
-from dpforest.schema import Range, Schema
+from dpforest.schema import Classes, Nominal, Range, Schema
 from tests.counting import cell_counts, cell_moments, encoded_rows
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 
@@ -223,3 +224,13 @@ def test_squared_error_does_not_overflow_on_large_tables():
     table[0, 0, 0], table[0, 0, 5] = [2 * n, n * y, n * y * y], [0, 0, 0]
     _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, 1, *NO_CENTRE, out)
     assert (out == -n * y * y // 2).all()
+
+
+def test_lists_of_subsets_take_no_square_of_many_categories():
+    """Each of 20,000 categories on its own would be a table of 400 MB."""
+    schema = Schema({"x": Nominal(range(20_000))}, Classes([0, 1]))
+    tracemalloc.start()
+    subsets = Subsets.draw(schema, RandomWords.seeded(0))
+    assert tracemalloc.get_traced_memory()[1] < 100e6
+    tracemalloc.stop()
+    assert subsets.of(0).shape == (512, 20_002)

@@ -173,8 +173,10 @@ class Subsets:
         for feature in np.flatnonzero(schema.nominal):
             first[feature] = sum(map(len, lists))
             cells = int(schema.n_cells[feature])
-            single = np.eye(cells, dtype=np.uint8)
-            candidates = single if one_against_rest else mechanisms.subset_candidates(cells, coins)
+            if one_against_rest:
+                candidates = np.eye(cells, dtype=np.uint8)
+            else:
+                candidates = mechanisms.subset_candidates(cells, coins)
             lists.append(np.pad(candidates, ((0, 0), (0, lists[0].shape[1] - candidates.shape[1]))))
         left_sets = np.concatenate(lists)
         count = np.zeros(schema.n_columns, np.int32)

@@ -167,7 +167,8 @@ def subset_candidates(n_cells: int, words: RandomWords, limit: int = 512) -> npt
         sets = list(found)
     out = np.zeros((len(sets), n_cells), dtype=np.uint8)
     for row, members in zip(out, sets, strict=True):
-        row[1:] = [members >> cell & 1 for cell in range(free)]
+        packed = np.frombuffer(members.to_bytes(-(-free // 8), "little"), np.uint8)
+        row[1:] = np.unpackbits(packed, count=free, bitorder="little")
     return out
 
 
