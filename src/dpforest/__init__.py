@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpforest._compiled_code import provide_cache
 
 if TYPE_CHECKING:
+    from dpforest.estimates import estimate_schema
     from dpforest.forests import (
         DiPriMeForestClassifier,
         DiPriMeForestRegressor,
@@ -40,8 +41,10 @@ __all__ = [
     "SemiSupervisedPartitioningEnsembleClassifier",
     "TransductivePartitioningEnsembleClassifier",
     "__version__",
+    "estimate_schema",
     "load",
 ]
+_ESTIMATES = frozenset({"estimate_schema"})
 
 provide_cache()
 
@@ -49,7 +52,9 @@ provide_cache()
 def __getattr__(name: str) -> Any:
     """Load estimators on first use: scikit-learn, and pandas with it, take a second to import."""
     if name in __all__:
-        return getattr(import_module("dpforest.forests"), name)
+        return getattr(
+            import_module("dpforest.estimates" if name in _ESTIMATES else "dpforest.forests"), name
+        )
     raise AttributeError(f"module 'dpforest' has no attribute {name!r}")
 
 

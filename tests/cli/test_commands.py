@@ -442,3 +442,47 @@ def test_the_help_page_is_up_to_date():
     writer = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "how-to" / "write_command_help.py"))
     text = writer["PAGE"].read_text(encoding="utf-8")
     assert text == writer["page"](text), "run: python docs/how-to/write_command_help.py"
+
+
+# --- estimating bounds --------------------------------------------------------------------------------------
+
+ESTIMATE = "schema estimate visits.csv --target outcome --declared draft.json --epsilon 1"
+
+
+@pytest.fixture
+def draft(visits):
+    """A schema whose bounds of ages are left open."""
+    (visits / "draft.json").write_text(
+        json.dumps(SCHEMA | {"age": {"type": "integer", "min": None, "max": None}})
+    )
+    return visits
+
+
+def test_estimated_bounds_are_charged_and_make_a_schema_to_fit_with(cli, draft):
+    told = json.loads(cli(f"{ESTIMATE} --budget budget.db --out found.json --json").stdout)
+    assert charges(draft) == 1
+    assert set(told["estimated"]) == {"age"}
+    assert (told["guarantee"]["epsilon"], told["charge"]["dataset"]) == (1.0, "patients")
+    found = json.loads((draft / "found.json").read_text())
+    assert found == told["schema"]
+    assert list(found) == list(SCHEMA)
+    assert found["ward"] == SCHEMA["ward"]
+    assert found["age"]["min"] < 60 < found["age"]["max"] <= 2**43
+    cli("fit visits.csv --schema found.json --epsilon 1 --out model.json --quiet")
+
+
+def test_an_estimate_that_cannot_be_made_costs_nothing(cli, draft):
+    cli(f"{ESTIMATE} --budget budget.db --out schema.json", code=2)  # is there
+    cli("schema estimate visits.csv --target lost --epsilon 1 --budget budget.db --out a.json", code=4)
+    cli(f"{ESTIMATE} --declared visits.csv --budget budget.db --out a.json", code=4)
+    cli(f"{ESTIMATE} --epsilon 3 --budget budget.db --out a.json", code=3)
+    cli(f"{ESTIMATE} --epsilon 1e-30 --budget budget.db --out a.json", code=2)
+    assert charges(draft) == 0
+    assert not (draft / "a.json").exists()
+
+
+def test_a_table_of_numbers_needs_no_draft(cli, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{i % 7},{i % 100 + 900}" for i in range(500)))
+    told = json.loads(cli("schema estimate t.csv --target b --epsilon 9 --out s.json --json").stdout)
+    assert set(told["estimated"]) == {"a", "b"}
+    assert told["charge"] is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpforest._curator
-from dpforest._curator import Curator, PrivateTable, SumQueries, watched_by
+from dpforest._curator import Curator, EstimateQueries, PrivateTable, SumQueries, watched_by
 from dpforest._curator.payment import Payments
 from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
@@ -108,7 +108,7 @@ def test_the_draw_of_trees_is_the_same_with_and_without_an_observer():
 
 def test_every_question_is_shown_to_an_observer():
     free = {"ledger"}
-    for owner in (Curator, SumQueries):
+    for owner in (Curator, SumQueries, EstimateQueries):
         methods = {name: method for name, method in vars(owner).items() if not name.startswith("_")}
         for name in set(methods) - free:
             assert hasattr(methods[name], "__wrapped__"), f"{name} is not marked as a question"

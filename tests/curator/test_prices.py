@@ -24,6 +24,9 @@ from dpforest._curator import (
     PrivateTable,
     Utility,
 )
+from dpforest._curator import (
+    TARGET as THE_TARGET,
+)
 from dpforest._structure import FlatTrees, Pairs
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, Query, rho_to_epsilon
@@ -43,6 +46,8 @@ BLOCKS = [
     Block(1, 5 * np.eye(5, dtype=int)),
 ]
 LINES = [Block(0, np.full((6, 1), 5)), Block(1, np.full((5, 1), -4))]
+# cells of two columns and codes of the target, some of them together and one left out
+CELL_GROUPS = {0: np.array([0, 0, 1, 2, 2, -1]), 1: np.arange(5), THE_TARGET: np.arange(3)}
 # the last step of the summed logarithms: 1024 (65537 ln 65537 - 65536 ln 65536), rounded down
 ENTROPY_STEP = 12_380
 
@@ -120,6 +125,7 @@ CASES = {
     "lookup_sums": Case(CLASSES, lambda c: c.lookup_sums("all", WHOLE, "s", BLOCKS, 5, True), 5, 3 * 5**2),
     "product_sums": Case(CLASSES, lambda c: c.product_sums("all", WHOLE, "p", LINES, 5), 25, 3 * 25**2),
     "best_mixture": Case(CLASSES, mixture, 1, 1),
+    "group_counts": Case(CLASSES, lambda c: c.group_counts("all", WHOLE, "g", CELL_GROUPS), 3, 3),
     "label_sums": Case(CLASSES, lambda c: c.label_sums("all", WEIGHTS), 8, 20, relation=LABEL),
     "label_sums, two labels": Case(TWO, lambda c: c.label_sums("all", WEIGHTS), 4, 10, relation=LABEL),
 }

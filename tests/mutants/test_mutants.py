@@ -37,6 +37,7 @@ QUERIES, SUMS, PAYMENT = (
 UTILITIES, BACKEND = "dpforest._curator.utilities", "dpforest._rows.memory:MemoryRows"
 SCORES = "dpforest._rows.scores"
 GRADIENTS = "dpforest._curator.gradients:GradientQueries"
+ESTIMATES = "dpforest._curator.estimates:EstimateQueries"
 RESIDUAL, GRID = "dpforest._rows.residuals:Residual", "dpforest._rows.rows:Grid"
 TREES = "dpforest._curator.assignment:KeyedTrees"
 WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanisms.splits"
@@ -103,6 +104,9 @@ MUTANTS = {
             ("quantile_range(numerator, denominator)", "quantile_range()"),
         ),
         priced("target_quantile"),
+    ),
+    "columns of a schema priced as one": Mutant(
+        slip(f"{ESTIMATES}.group_counts", ("l1=len(groups)", "l1=1")), priced("group_counts")
     ),
     "products priced as sums": Mutant(
         slip(f"{SUMS}:SumQueries.product_sums", ("len(upper[0]), bound**2", "len(upper[0]), bound")),

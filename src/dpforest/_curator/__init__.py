@@ -1,11 +1,12 @@
 """The trusted core: the one owner of private rows and the complete list of questions it answers.
 
-Read `queries.py`, `sums.py` and `gradients.py` to see every look at private rows that this library can take,
-and `payment.py` for the one place where a mechanism meets a private table. Each look charges the ledger
-first, then counts, then adds noise, and returns only what the mechanism released. `observer.py` lets auditors
-replay void fits.
+Read `queries.py`, `sums.py`, `gradients.py` and `estimates.py` to see every look at private rows that this
+library can take, and `payment.py` for the one place where a mechanism meets a private table. Each look
+charges the ledger first, then counts, then adds noise, and returns only what the mechanism released.
+`observer.py` lets auditors replay void fits.
 """
 
+from dpforest._curator.estimates import TARGET, EstimateQueries
 from dpforest._curator.gradients import (
     QUANTILE_PARTS,
     TARGET_SPAN,
@@ -31,11 +32,13 @@ __all__ = [
     "MAX_ROWS",
     "PERMUTE_AND_FLIP",
     "QUANTILE_PARTS",
+    "TARGET",
     "TARGET_SPAN",
     "Block",
     "Centres",
     "Columns",
     "Curator",
+    "EstimateQueries",
     "Feature",
     "GradientQueries",
     "Look",

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpforest import mechanisms
-from dpforest._curator import Curator, GradientQueries, SumQueries, fitting_unit
+from dpforest._curator import Curator, EstimateQueries, GradientQueries, SumQueries, fitting_unit
 from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
 from dpforest.audit.promises import declared_schema
@@ -148,6 +148,8 @@ def _moves_of_arguments(query: str, curator: Curator, args: tuple[Any, ...]) -> 
             return max(largest), sum(most**2 for most in largest)
         pairs = [one * other for at, one in enumerate(largest) for other in largest[at:]]
         return max(pairs), sum(most**2 for most in pairs)
+    if query == "group_counts":  # one group of every column
+        return len(args[3]), len(args[3])
     if query == "label_sums":
         weights = np.abs(args[1].astype(np.int64))
         sides = 1 if schema.classes.n_classes == 2 else 2  # a label leaves one class and enters another
@@ -220,7 +222,7 @@ def _metered() -> Iterator[list[_Look]]:
         return run
 
     try:
-        for owner in (Curator, SumQueries, GradientQueries):
+        for owner in (Curator, SumQueries, GradientQueries, EstimateQueries):
             for query, method in list(vars(owner).items()):
                 # public_... read features that are public under label privacy
                 if callable(method) and not query.startswith(("_", "public_")):

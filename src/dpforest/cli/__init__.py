@@ -20,6 +20,7 @@ from dpforest.cli.keys import keys as keys_command
 from dpforest.cli.plan import plan as plan_command
 from dpforest.cli.predict import predict as predict_command
 from dpforest.cli.schema import schema as schema_command
+from dpforest.cli.schema_estimate import estimate
 from dpforest.cli.verify import verify as verify_command
 
 __all__ = ["main"]
@@ -40,6 +41,7 @@ audit.add_command(run)
 audit.add_command(gallery)
 audit.add_command(replay)
 
+schema_command.add_command(estimate)
 main.add_command(schema_command)
 main.add_command(plan_command)
 main.add_command(budget_command)

@@ -45,6 +45,9 @@ class Kind(Enum):
     STEP_LENGTH = "length of a step"
     CUTS = "cuts by gradients"
     LEAF_GRADIENTS = "leaf gradients"
+    MAGNITUDES = "magnitudes of the columns"
+    RANGES = "ranges of the columns"
+    SCORE = "score of a model"
     OTHER = "other"
 
 

@@ -146,12 +146,20 @@ class Encoder:
         self._features = tuple(features)
         self._dtype = dtype
         self._plan = _plan(self._features)
+        # The kernel knows grids of equal cells; what it says of others is overwritten.
+        self._uneven = {
+            j: feature
+            for j, feature in enumerate(self._features)
+            if isinstance(feature, Numeric) and not feature.is_even
+        }
 
     def encode_matrix(self, x: NDArray[Any], cells: NDArray[Any]) -> None:
         """Fill in the cells of a row-major array of native floats, one column per feature."""
         from dpforest.schema.kernels import cell_kernel
 
         cell_kernel(x.dtype, self._dtype)(x, *self._plan, cells)
+        for j, feature in self._uneven.items():
+            cells[:, j] = _cells_by_borders(x[:, j], feature)
 
     def encode(self, parts: Sequence[Part], cells: NDArray[Any]) -> None:
         """Fill in the cells of one part per feature, all of the same length."""
@@ -185,6 +193,15 @@ class Encoder:
                 for j, values in numbers.items():
                     block[:, j] = values[first : first + size]
                 kernel(block, *self._plan, cells[first : first + size])
+                for j in self._uneven.keys() & numbers.keys():
+                    cells[first : first + size, j] = _cells_by_borders(block[:, j], self._uneven[j])
+
+
+def _cells_by_borders(numbers: NDArray[Any], feature: Numeric) -> NDArray[np.int64]:
+    """Return the cell of each number as `Numeric.cell_of` does: how many borders are at or below it."""
+    exact = numbers.astype(np.float64)
+    cells = np.searchsorted(feature.borders, exact, side="right")
+    return np.where(np.isnan(exact), feature.missing_cell, cells)
 
 
 def _plan(features: Sequence[Feature]) -> _Plan:

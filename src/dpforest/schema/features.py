@@ -141,6 +141,11 @@ class Numeric(_CellAxis):
         return self.bins
 
     @property
+    def is_even(self) -> bool:
+        """Whether all cells of the grid are equally wide."""
+        return True
+
+    @property
     def domain_low(self) -> float:
         """Left end of the grid."""
         return self.low - 0.5 if self.integer else self.low

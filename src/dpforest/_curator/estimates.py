@@ -1,0 +1,85 @@
+"""Questions about whole columns and about how well a released model does; see `queries` for the rules.
+
+`Curator` inherits these methods; callers are in `dpforest.estimates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._curator.observer import Observer, question
+from dpforest._curator.payment import Noisy, Payments
+from dpforest._rows import CellCounts, Grid, Rows, TargetCounts, fold_by_nodes
+from dpforest._structure import FlatTrees
+from dpforest.privacy import Query
+from dpforest.schema import Schema
+
+TARGET = -1
+"""Stands for the target where columns are numbered."""
+
+
+class EstimateQueries:
+    """The part of the curator that answers about columns and scores."""
+
+    schema: Schema
+    _rows: Rows
+    _grid: Grid
+    _pay: Payments
+    _observer: Observer | None
+
+    def _demand_row_privacy(self) -> None:
+        raise NotImplementedError
+
+    @question
+    def group_counts(
+        self, pool: str, share: Fraction, query: Query, groups: Mapping[int, NDArray[np.int64]]
+    ) -> Noisy:
+        """Release how many rows are in each of the groups into which cells of some columns are put.
+
+        A row adds 1 to at most one group of every column: the L1 norm and the squared L2 norm of what it adds
+        are at most the number of columns.
+
+        Parameters
+        ----------
+        pool, share, query
+            What pays, and what for.
+        groups : mapping
+            From columns, `TARGET` for the target, to the public group of each cell (or code), from 0; -1
+            leaves a cell out.
+
+        Returns
+        -------
+        Noisy
+            Of shape (columns, most groups of a column).
+        """
+        self._demand_row_privacy()
+        self._check_groups(groups)
+        noise = self._pay.for_noise(pool, share, query, 1, l1=len(groups), l2_squared=len(groups))
+        width = 1 + max(int(of_cell.max()) for of_cell in groups.values())
+        counts = np.zeros((len(groups), width), np.int64)
+        for line, (column, of_cell) in zip(counts, groups.items(), strict=True):
+            kept = of_cell >= 0
+            np.add.at(line, of_cell[kept], self._cells_of(column)[kept])
+        return noise(counts)
+
+    def _cells_of(self, column: int) -> NDArray[np.int64]:
+        """Count the rows of each cell of a column, or of each code of the target."""
+        if column == TARGET:
+            return self._rows.fold(TargetCounts(self._grid)).astype(np.int64)
+        n_cells = self._grid.n_cells[column]
+        asked = np.full((1, 1, 1), column, np.int32)
+        table = CellCounts(self._grid, FlatTrees.unsplit(1, 0), 0, asked=asked, width=n_cells)
+        return np.concatenate([part for _, part in fold_by_nodes(self._rows, table)]).ravel().astype(np.int64)
+
+    def _check_groups(self, groups: Mapping[int, NDArray[np.int64]]) -> None:
+        """Refuse groups that do not fit the grid, or none at all, before anything is charged."""
+        if not groups or max(int(of_cell.max()) for of_cell in groups.values()) < 0:
+            raise ValueError("Groups of at least one column are needed.")
+        for column, of_cell in groups.items():
+            n_cells = self._grid.n_codes if column == TARGET else self._grid.n_cells[column]
+            if len(of_cell) != n_cells:
+                raise ValueError("Every cell of a column needs a group.")
