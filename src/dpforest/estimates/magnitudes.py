@@ -41,7 +41,7 @@ class Magnitudes(Numeric):
     >>> cell = grid.cell_of(1000)
     >>> float(BORDERS[cell]), float(BORDERS[cell + 1])
     (992.0, 1008.0)
-    >>> grid.cell_of(-math.inf), grid.cell_of(0), grid.cell_of(None)
+    >>> grid.cell_of(float("-inf")), grid.cell_of(0), grid.cell_of(None)
     (0, 2048, 4096)
     """
 
