@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,30 +12,40 @@ from dpforest.estimates.magnitudes import BORDERS, N_OCTAVES, PARTS
 
 FALSE_ALARM = 0.005
 """How likely, at most, noise alone makes an empty group of some column look sure to hold rows."""
-# Standard deviations of the noise: above so many a group beside the sure ones counts, and so many have to be
-# gained in rows to make a range twice as wide. Octaves beside the sure ones are likelier to hold rows.
-_NOTED_OCTAVE, _NOTED_PART = 2.0, 3.0
-_NARROW = 2  # octaves; a range in so few of them may be far from zero and much narrower than they are
+_NARROW = 2  # octaves; a column in so few of them may be far from zero and much narrower than they are
+_MAY_BE_LOST = 0.2  # of the rows, where a closer look makes a range narrower
 
 
-class Found(NamedTuple):
-    """A range, and the noisy number of rows in it."""
+class Span(NamedTuple):
+    """Groups from `low` up to, and without, `high`."""
 
-    low: float
-    high: float
-    rows: int
+    low: int
+    high: int
 
 
-def worthwhile(
-    ends: NDArray[np.float64], noisy: Noisy, n_columns: int, are_octaves: bool = False
-) -> tuple[int, int]:
-    """Return the places of the two ends between which the rows of a column lie, but for a few.
+def sure_span(noisy: Noisy, n_columns: int) -> Span | None:
+    """Return the span of all groups that are sure to hold rows, or None if no group is.
 
-    A group is sure to hold rows where its count is above what noise reaches in any of the groups of all
-    columns but with probability `FALSE_ALARM`; for discrete Laplace noise of rate a, P(noise >= t) is at most
-    exp(-a t). The range spans all of these. Beyond it, what stands out of the noise may be added if it holds
-    enough rows for the width: a range that is twice as wide as need be wastes half of the grid, one that is
-    too narrow clips rows.
+    A group is sure where its count is above what noise reaches in any of the groups of all columns but with
+    probability `FALSE_ALARM`: for discrete Laplace noise of rate a, P(noise >= t) is at most exp(-a t).
+
+    Parameters
+    ----------
+    noisy : Noisy
+        Noisy counts of the groups of one column.
+    n_columns : int
+        How many columns are looked at together.
+    """
+    rate = np.sqrt(2) / max(noisy.sd, 0.5)  # of discrete Laplace noise, hardly more than its own
+    sure = np.flatnonzero(noisy.values > np.log(len(noisy.values) * n_columns / FALSE_ALARM) / rate)
+    return Span(int(sure[0]), int(sure[-1]) + 1) if len(sure) else None
+
+
+def worthwhile(ends: NDArray[np.float64], noisy: Noisy, core: Span, noted: float) -> Span:
+    """Return a span around a core that holds the rows of a column, but for a few.
+
+    What stands out of the noise beside the core is added if it holds enough rows for the width: a range that
+    is twice as wide as need be wastes half of the grid, one that is too narrow clips rows.
 
     Parameters
     ----------
@@ -43,58 +53,76 @@ def worthwhile(
         Ends of the groups, increasing.
     noisy : Noisy
         Noisy counts of the n groups.
-    n_columns : int
-        How many columns are looked at together.
-    are_octaves : bool, default=False
-        Whether the groups are octaves, of which few together will get a closer look: such a range may come
-        out 32 times as narrow as it is, and that much is lost with it.
+    core : Span
+        Groups that are in it in any case.
+    noted : float
+        Standard deviations of the noise above which a group stands out, and which every doubling of the width
+        has to gain in rows.
 
     Examples
     --------
     >>> ends = np.array([-2.0, -1, 0, 1, 2, 4, 8])
-    >>> worthwhile(ends, Noisy(np.array([3, -2, 90, 80, 20, 4]), 5.0), 1)
-    (2, 5)
+    >>> worthwhile(ends, Noisy(np.array([3, -2, 90, 80, 20, 4]), 5.0), Span(2, 4), 2.0)
+    Span(low=2, high=5)
     """
-    counts, sd = noisy.values, max(noisy.sd, 0.5)
-    noted = sd * (_NOTED_OCTAVE if are_octaves else _NOTED_PART)
-    sure = np.flatnonzero(counts > sd / np.sqrt(2) * np.log(len(counts) * n_columns / FALSE_ALARM))
-    if not len(sure):
-        sure = np.array([counts.argmax()])
-    first, last = int(sure[0]), int(sure[-1]) + 1
-    below = np.concatenate([[0], np.cumsum(np.where(counts > noted, counts, 0))])
-    lows, highs = np.arange(first + 1), np.arange(last, len(ends))
-    widths = ends[highs] - ends[lows][:, None]
-    if are_octaves:
-        widths = np.where(is_narrow(lows[:, None], highs), widths / PARTS, widths)
-    doublings = np.log2(widths / widths[-1, 0])
-    worth = below[highs] - below[lows][:, None] - noted * doublings
+    counts, noted_rows = noisy.values, noted * max(noisy.sd, 0.5)
+    below = np.concatenate([[0], np.cumsum(np.where(counts > noted_rows, counts, 0))])
+    lows, highs = np.arange(core.low + 1), np.arange(core.high, len(ends))
+    doublings = np.log2((ends[highs] - ends[lows][:, None]) / (ends[core.high] - ends[core.low]))
+    worth = below[highs] - below[lows][:, None] - noted_rows * doublings
     low, high = divmod(int(worth.argmax()), len(highs))
-    return int(lows[low]), int(highs[high])
+    return Span(int(lows[low]), int(highs[high]))
 
 
-def is_narrow(low: Any, high: Any) -> Any:
-    """Whether ranges of octaves lie on one side of zero and in so few that a closer look is worth while."""
+def is_narrow(octaves: Span) -> bool:
+    """Whether octaves lie on one side of zero and are so few that a closer look may be worth while."""
     zero = N_OCTAVES // 2
-    touches_zero = (low <= zero) & (zero <= high)
-    return (high - low <= _NARROW) & ~touches_zero
+    return octaves.high - octaves.low <= _NARROW and not octaves.low <= zero <= octaves.high
 
 
-def parts_of(low: int, high: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Cut a narrow range of octaves into 32 parts.
+def parts_of(octaves: Span) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Cut a span of octaves into 32 parts, about equally wide.
 
     Returns
     -------
     groups : ndarray
-        Part of every cell of a column, -1 for cells that are not in the range.
-    ends : ndarray of shape (33,)
+        Part of every cell of a column, -1 for cells that are not in the span.
+    ends : ndarray
         Ends of the parts.
+
+    Examples
+    --------
+    >>> groups, ends = parts_of(Span(N_OCTAVES // 2 + 30, N_OCTAVES // 2 + 31))
+    >>> float(ends[0]), float(ends[1]), float(ends[-1])
+    (512.0, 528.0, 1024.0)
     """
-    merged = high - low  # octaves of equally many parts each
+    cells = slice(octaves.low * PARTS, octaves.high * PARTS)
+    left, right = BORDERS[:-1][cells], BORDERS[1:][cells]
+    part = ((left - left[0]) / (right[-1] - left[0]) * PARTS).astype(np.int64)
+    _, firsts, renumbered = np.unique(part, return_index=True, return_inverse=True)
     groups = np.full(N_OCTAVES * PARTS + 2, -1, np.int64)
-    groups[low * PARTS : high * PARTS] = np.arange((high - low) * PARTS) // merged
-    return groups, BORDERS[low * PARTS : high * PARTS + 1 : merged]
+    groups[cells] = renumbered
+    return groups, np.append(left[firsts], right[-1])
 
 
-def found_range(ends: NDArray[np.float64], low: int, high: int, noisy: NDArray[np.int64]) -> Found:
-    """Return the range between two ends."""
-    return Found(float(ends[low]), float(ends[high]), int(noisy[low:high].sum()))
+def closer(ends: NDArray[np.float64], noisy: Noisy, rows: int, n_columns: int) -> Span:
+    """Return the parts that hold the rows of a column: few if it is known that few rows are lost, else all.
+
+    Parameters
+    ----------
+    ends : ndarray
+        Ends of the parts.
+    noisy : Noisy
+        Noisy counts of the parts.
+    rows : int
+        Noisy number of rows in all parts, from an earlier look.
+    n_columns : int
+        How many columns are looked at together.
+    """
+    everything, core = Span(0, len(ends) - 1), sure_span(noisy, n_columns)
+    if core is None:
+        return everything
+    span = worthwhile(ends, noisy, core, noted=3.0)
+    lost = noisy.values.sum() - noisy.values[span.low : span.high].sum()
+    doubt = 2 * noisy.sd * np.sqrt(len(noisy.values))
+    return span if max(lost, 0) + doubt < _MAY_BE_LOST * rows else everything
