@@ -15,7 +15,7 @@ from typing import Any
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.metrics import Metric, find_metric
 from dpforest.papers.experiments.report import short_names
-from dpforest.papers.experiments.summary import Comparison, Summary, compare
+from dpforest.papers.experiments.summary import Comparison, Summary, compare, shortfall
 
 __all__ = ["plot"]
 
@@ -65,7 +65,8 @@ def plot(
         _dots(figure, experiment, compared, metric)
     else:
         _lines(figure, experiment, compared, metric, varied)
-    figure.suptitle(f"{experiment.title}\n{experiment.paper}", fontsize=11)
+    quick = shortfall(experiment, summaries)
+    figure.suptitle(f"{experiment.title}\n{experiment.paper}{f' ({quick})' if quick else ''}", fontsize=11)
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure

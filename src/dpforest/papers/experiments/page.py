@@ -18,7 +18,15 @@ from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.report import markdown, table_of_text, verdict
 from dpforest.papers.experiments.results import read_results, result_path
-from dpforest.papers.experiments.summary import Comparison, Summary, compare, read_kept, summarise, write_kept
+from dpforest.papers.experiments.summary import (
+    Comparison,
+    Summary,
+    compare,
+    read_kept,
+    shortfall,
+    summarise,
+    write_kept,
+)
 
 __all__ = ["keep", "results_page"]
 
@@ -30,32 +38,38 @@ Every published figure stands beside two runs of ours on the same kind of split:
 flaws included (`as_published=True`), and the rigorous form, which keeps its promise. A figure counts as
 reproduced if our run of the paper's own form (or of the reference method) differs from it by at most two
 standard errors of the difference, taking the paper's repeats to scatter as ours do (and, for few repeats, as
-many errors more as Student's t asks for); by chance alone about one figure in twenty then fails. Run any of
-it with `dpforest bench run NAME`.
+many errors more as Student's t asks for); by chance alone about one figure in twenty then fails. Where two
+errors are more than 5 points (for figures that are no percentages, more than a fifth of the figure), a figure
+that agrees would agree with much else: "cannot tell". Runs with fewer repeats than the paper's are marked
+quick. Run any of it with `dpforest bench run NAME`.
 
 "False ground" counts figures whose published guarantee does not hold (see `explanation/broken-promises.md`):
 they are accuracies of algorithms that are not as private as stated. "Rigorous no worse" counts those where
-our private form gives the published figure or a better one, within the same two standard errors. "Other" are
-differences of numbers that are neither good nor bad.
+our private form gives the published figure or a better one, within the same two standard errors, out of those
+where the runs can tell. "Other" are differences of numbers that are neither good nor bad.
 """
 
 
 def keep(folder: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
     """Condense the result files of a folder, full ones before quick ones.
 
+    Cells that were not run anew stay as they were kept, so that single columns can be run again.
+
     Parameters
     ----------
     folder : path
         What `run` wrote.
     kept : path
-        Where the small files go; those of experiments without new results stay.
+        Where the small files go.
     """
     Path(kept).mkdir(parents=True, exist_ok=True)
     for experiment in map(find_experiment, experiment_names()):
         for quick in (False, True):
             results = read_results(result_path(folder, experiment.name, quick))
             if results:
-                write_kept(Path(kept) / f"{experiment.name}.csv", summarise(results))
+                path = Path(kept) / f"{experiment.name}.csv"
+                before = read_kept(path) if path.exists() else {}
+                write_kept(path, {**before, **summarise(results)})
                 break
 
 
@@ -85,11 +99,17 @@ def results_page(kept: str | os.PathLike[str]) -> str:
         parts += _remark(remarks, first.name.split("-")[0])
         for found in group:
             parts += _section(found, remarks) if found.compared else ()
-        drawn = [found.experiment.name for found in group if not found.compared]
+        drawn = [found for found in group if not found.compared]
         if drawn:
-            files = ", ".join(f"[{name}](results/{name}.csv)" for name in drawn)
+            files = ", ".join(map(_link, drawn))
             parts.append(f"Run and kept, but without figures in print to compare with: {files}.\n")
     return "\n".join(parts)
+
+
+def _link(found: _Found) -> str:
+    quick = shortfall(*found)
+    name = found.experiment.name
+    return f"[{name}](results/{name}.csv)" + (f" ({quick})" if quick else "")
 
 
 class _Found(NamedTuple):
@@ -112,8 +132,8 @@ def _all_found(kept: Path) -> Iterator[_Found]:
 
 def _overview(everything: list[_Found]) -> str:
     header = (
-        "experiment", "published figures", "false ground", "compared", "reproduced", "better here",
-        "worse here", "other", "rigorous no worse",
+        "experiment", "published figures", "false ground", "compared", "reproduced", "cannot tell",
+        "better here", "worse here", "other", "rigorous no worse",
     )  # fmt: skip
     lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
     told = [(found.experiment.name, _counts(found)) for found in everything if found.compared]
@@ -130,7 +150,7 @@ def _counts(found: _Found) -> list[int]:
     forms = [c.rigorous_no_worse(metric.better == "higher") for c in compared if metric.better]
     known = [answer for answer in forms if answer is not None]
     void = sum(bool(c.void) for c in compared)
-    kinds = [words.count(word) for word in ("reproduced", "better", "worse", "differs")]
+    kinds = [words.count(word) for word in ("reproduced", "cannot", "better", "worse", "differs")]
     return [len(compared), void, len(judged), *kinds, sum(known), len(known)]
 
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.metrics import Metric, find_metric
 from dpforest.papers.experiments.results import Result
-from dpforest.papers.experiments.summary import Comparison, Summary, compare, summarise
+from dpforest.papers.experiments.summary import Comparison, Summary, compare, shortfall, summarise
 
 __all__ = ["TableOfText", "report", "table_of_text"]
 
@@ -96,7 +96,7 @@ def table_of_text(experiment: Experiment, summaries: Mapping[Cell, Summary]) -> 
     header = [name for name in _line_names() if wanted.get(name, True)]
     rows = tuple(tuple(line[name] for name in header) for line in lines)
     title = f"{experiment.name}: {experiment.title}. {experiment.paper}"
-    return TableOfText(title, tuple(header), rows, _notes(experiment, compared, metric))
+    return TableOfText(title, tuple(header), rows, _notes(experiment, summaries, compared, metric))
 
 
 def _line_names() -> tuple[str, ...]:
@@ -164,6 +164,8 @@ def verdict(comparison: Comparison, metric: Metric) -> str:
     """Say whether our run of the paper's form gives the paper's figure, or else how far off it is."""
     if comparison.reproduced is None:
         return ""
+    if comparison.cannot_tell:
+        return f"cannot tell (± {_bare(comparison.allowed, metric)})"
     if comparison.reproduced:
         return "reproduced"
     better = (comparison.difference > 0) == (metric.better == "higher")
@@ -172,18 +174,23 @@ def verdict(comparison: Comparison, metric: Metric) -> str:
     return f"{words} by {f'{100 * size:.2f} points' if metric.percent else f'{size:.2g}'}"
 
 
-def _notes(experiment: Experiment, compared: list[Comparison], metric: Metric) -> tuple[str, ...]:
+def _notes(
+    experiment: Experiment, summaries: Mapping[Cell, Summary], compared: list[Comparison], metric: Metric
+) -> tuple[str, ...]:
     direction = f" ({metric.better} is better)" if metric.better else ""
     errors = "" if experiment.compute else ": mean ± standard error (repeats)"
     notes = [f"Metric: {experiment.metric}{direction}{errors}."]
+    quick = shortfall(experiment, summaries)
+    notes += [f"**{quick.capitalize()}.**"] if quick else []
     if any(c.as_published is not None for c in compared):
         notes.append('"Ours" is the rigorous form; where the paper\'s own form differs, it stands beside it.')
-    judged = [c.reproduced for c in compared if c.reproduced is not None]
+    judged = [c.reproduced and not c.cannot_tell for c in compared if c.reproduced is not None]
+    open_ = sum(c.cannot_tell for c in compared)
     if judged:
         allowed = "one in the last printed digit" if experiment.compute else "two standard errors"
         notes.append(
             f"{sum(judged)} of {len(judged)} published figures are reproduced: our run of the same form "
-            f"differs by at most {allowed}."
+            f"differs by at most {allowed}." + (f" {open_} cannot be told from these runs." if open_ else "")
         )
     broken: dict[str, tuple[str, ...]] = {c.cell.method: c.void for c in compared if c.void and c.published}
     for name, reasons in broken.items():

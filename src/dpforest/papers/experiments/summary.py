@@ -17,12 +17,14 @@ from pathlib import Path
 
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.methods import AS_PUBLISHED, find
+from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.results import Result
 
-__all__ = ["Comparison", "Summary", "compare", "read_kept", "summarise", "write_kept"]
+__all__ = ["Comparison", "Summary", "compare", "read_kept", "shortfall", "summarise", "write_kept"]
 
 ERRORS_ALLOWED = 2.0
 FEWEST_REPEATS = 3  # fewer say too little about their own scatter
+WIDEST_POINTS, WIDEST_PART = 0.05, 0.2  # an interval beyond 5 points, or a fifth of the figure, tells nothing
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,8 @@ class Comparison:
         Repeats in the paper.
     formula : bool
         Whether the figure follows from a formula, so that nothing scatters.
+    widest : float
+        Differences up to here may go unnoticed; where more would, agreement means nothing.
     """
 
     cell: Cell
@@ -161,6 +165,7 @@ class Comparison:
     rigorous: Summary | None
     paper_repeats: int
     formula: bool = False
+    widest: float = math.inf
 
     @property
     def ours(self) -> Summary | None:
@@ -189,12 +194,21 @@ class Comparison:
         some cut off. An error estimated from few repeats is itself uncertain: Student's t says how much two
         become.
         """
-        allowed = _allowed(self.ours) * self.standard_error
-        if self.formula and self.published is not None:
-            allowed = 1.000001 * 10.0 ** int(Decimal(repr(self.published)).as_tuple().exponent)
-        if math.isnan(self.difference) or math.isnan(allowed):
+        if math.isnan(self.difference) or math.isnan(self.allowed):
             return None
-        return abs(self.difference) <= allowed
+        return abs(self.difference) <= self.allowed
+
+    @property
+    def allowed(self) -> float:
+        """Largest difference that counts as reproduced."""
+        if self.formula and self.published is not None:
+            return 1.000001 * 10.0 ** int(Decimal(repr(self.published)).as_tuple().exponent)
+        return _allowed(self.ours) * self.standard_error
+
+    @property
+    def cannot_tell(self) -> bool:
+        """Whether the two agree only because our runs scatter so much that much else would agree too."""
+        return bool(self.reproduced) and not self.formula and self.allowed > self.widest
 
     def rigorous_no_worse(self, higher_is_better: bool) -> bool | None:
         """Whether our rigorous form reaches the paper's figure within two standard errors; None: unknown."""
@@ -203,7 +217,10 @@ class Comparison:
         error = self.rigorous.standard_error * math.sqrt(1 + self.rigorous.repeats / self.paper_repeats)
         gain = self.rigorous.mean - self.published
         allowed = _allowed(self.rigorous) * error
-        return None if math.isnan(allowed) else (gain if higher_is_better else -gain) >= -allowed
+        gain = gain if higher_is_better else -gain
+        if math.isnan(allowed) or (-allowed <= gain < 0 and allowed > self.widest):
+            return None
+        return gain >= -allowed
 
 
 def _allowed(summary: Summary | None) -> float:
@@ -256,7 +273,24 @@ def _comparison(experiment: Experiment, cell: Cell, summaries: Summaries) -> Com
         summaries.get(cell),
         experiment.repeats,
         experiment.compute is not None,
+        _widest(experiment, experiment.published_value(cell)),
     )
+
+
+def _widest(experiment: Experiment, published: float | None) -> float:
+    if published is None:
+        return math.inf
+    return WIDEST_POINTS if find_metric(experiment.metric).percent else WIDEST_PART * abs(published)
+
+
+def shortfall(experiment: Experiment, summaries: Summaries) -> str:
+    """Say in how many repeats a quick run was made; empty if in as many as the paper's."""
+    repeats = [summary.repeats for summary in summaries.values()]
+    if experiment.compute is not None or not repeats or min(repeats) >= experiment.repeats:
+        return ""
+    least, most = min(repeats), max(repeats)
+    told = str(least) if least == most else f"{least} to {most}"
+    return f"quick: {told} repeats of {experiment.repeats}"
 
 
 def void_reasons(experiment: Experiment, name: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 Names are those of the papers: a table names "SPE", and `methods` finds here both the rigorous form and, as
 "SPE (as published)", the paper's own. `references` holds what stands beside them without privacy, `peers`
-libraries of others.
+libraries of others, `readings` variants that papers may have meant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from dpforest.forests.parameters import MAX_DEPTH
-from dpforest.papers.experiments import ablations, peers, references
+from dpforest.papers.experiments import ablations, peers, readings, references
 from dpforest.papers.experiments.methods import AS_PUBLISHED, Factory, MethodNotAvailableError, register
 from dpforest.schema import Schema
 
@@ -211,3 +211,4 @@ system(  # the papers that compare with it ask for private labels only, and thes
 ablations.register_all()
 references.register_all()
 peers.register_all()
+readings.register_all()

@@ -22,7 +22,7 @@ mentions without a form, adds Laplace noise of scale (high - low)/(N epsilon) to
 such means: N is private.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ IntArray = NDArray[np.int64]
 SMALLEST_SPLIT = 11  # rows; Algorithm 1 makes leaves of ten and fewer
 N_CANDIDATES = 100
 GROWTH = 1.5
+Medians = Literal["private", "true", "random"]
 
 
 class Labelled(NamedTuple):
@@ -61,6 +62,9 @@ def partitioning_ensemble(
     split_share: float = 0.5,
     unlabelled: FloatArray | None = None,
     label_only: bool = False,
+    medians: Medians = "private",
+    all_labels: bool = False,
+    repeat_features: bool = True,
 ) -> BinaryForest:
     """Fit a supervised or semi-supervised ensemble as published. Not private.
 
@@ -85,6 +89,12 @@ def partitioning_ensemble(
         Algorithm 3 in setting I, trees from D and labels from X, each at the whole budget.
     label_only : bool, default=False
         Algorithm 3 in setting II: true medians of all rows, labels at the whole budget.
+    medians : {"private", "true", "random"}, default="private"
+        The two others are what Figure 1 compares private medians with.
+    all_labels : bool, default=False
+        Give every tree all labels at the whole budget: not what is printed, but what fits some figures.
+    repeat_features : bool, default=True
+        Whether a path may draw a feature again; Section 6.1 says so of trees deeper than there are features.
 
     Returns
     -------
@@ -102,7 +112,7 @@ def partitioning_ensemble(
     """
     labelled = Labelled(*labelled_rows(X, y, domain))
     depth = domain.n_features if max_depth is None else max_depth
-    parts = _parts(labelled, n_trees, rng)
+    parts = [labelled] * n_trees if all_labels else _parts(labelled, n_trees, rng)
     others = np.empty((0, domain.n_features)) if unlabelled is None else checked_rows(unlabelled, domain)
     if label_only:
         everybody = np.concatenate([labelled.X, others])
@@ -116,10 +126,12 @@ def partitioning_ensemble(
     else:
         sources = [others[part] for part in equal_parts(len(others), n_trees, rng)]
         structure, leaves = level_budgets(epsilon, depth), epsilon
-    trees = [
-        distribute_labels(build_tree(source, domain, depth, structure, rng), part, domain, leaves, rng)
-        for source, part in zip(sources, parts, strict=True)
-    ]
+    if medians != "private":
+        structure = None if medians == "true" else np.zeros(depth)
+    trees = []
+    for source, part in zip(sources, parts, strict=True):
+        tree = build_tree(source, domain, depth, structure, rng, repeat_features)
+        trees.append(distribute_labels(tree, part, domain, leaves, rng))
     return BinaryForest(trees, domain, average=not domain.n_classes)
 
 
@@ -135,6 +147,7 @@ def transductive_ensemble(
     n_second: int = 10,
     max_depth: int | None = None,
     label_only: bool = False,
+    all_labels: bool = False,
 ) -> BinaryForest:
     """Fit Algorithm 4: one ensemble labels the unlabelled rows, a second learns from them. Not private.
 
@@ -150,6 +163,8 @@ def transductive_ensemble(
         By default setting I as printed, private medians at the whole budget in every tree. With true medians
         instead this is what the text and the comparisons speak of. Noise is added in both ensembles either
         way.
+    all_labels : bool, default=False
+        As in `partitioning_ensemble`.
 
     Returns
     -------
@@ -177,7 +192,7 @@ def transductive_ensemble(
         return distribute_labels(tree, rows, domain, epsilon, rng)
 
     average = not domain.n_classes
-    first = [fill(part) for part in _parts(labelled, n_first, rng)]
+    first = [fill(part) for part in ([labelled] * n_first if all_labels else _parts(labelled, n_first, rng))]
     scores = BinaryForest(first, domain, average).votes(others)
     guessed = Labelled(others, scores.argmax(axis=1) if domain.n_classes else scores[:, 0])
     second = [fill(guessed) for _ in range(n_second)]
@@ -197,7 +212,12 @@ def level_budgets(epsilon: float, depth: int) -> FloatArray:
 
 
 def build_tree(
-    X: FloatArray, domain: Domain, depth: int, budgets: FloatArray | None, rng: np.random.Generator
+    X: FloatArray,
+    domain: Domain,
+    depth: int,
+    budgets: FloatArray | None,
+    rng: np.random.Generator,
+    repeat_features: bool = True,
 ) -> BinaryTree:
     """Algorithm 1: split at private medians of random features, true medians if there are no budgets.
 
@@ -213,12 +233,15 @@ def build_tree(
         Budget of every level; None for infinite ones.
     rng : Generator
         All draws.
+    repeat_features : bool
+        Whether a path may draw a feature again.
     """
 
-    def choose(rows: IntArray, at: int, _: Ranges) -> Split | None:
-        if at >= depth or len(rows) < SMALLEST_SPLIT:
+    def choose(rows: IntArray, at: int, ranges: Ranges) -> Split | None:
+        allowed = np.arange(domain.n_features) if repeat_features else _not_cut_yet(ranges, domain)
+        if at >= depth or len(rows) < SMALLEST_SPLIT or not len(allowed):
             return None
-        feature = int(rng.integers(domain.n_features))
+        feature = int(allowed[rng.integers(len(allowed))])
         values = X[rows, feature]
         epsilon = None if budgets is None else float(budgets[at])
         if not domain.nominal[feature]:
@@ -229,6 +252,14 @@ def build_tree(
         return Split(feature, categories=np.array([_middle(counts, len(rows), epsilon, rng)]))
 
     return grow(X, domain, choose, closed=True)
+
+
+def _not_cut_yet(ranges: Ranges, domain: Domain) -> IntArray:
+    """Features of which the splits above a node have left everything."""
+    cut = (ranges.low != domain.low) | (ranges.high != domain.high)
+    for feature, categories in ranges.categories.items():
+        cut[feature] = len(categories) < domain.n_categories[feature]
+    return np.flatnonzero(~cut)
 
 
 def private_median(values: FloatArray, epsilon: float | None, rng: np.random.Generator) -> float:

@@ -38,6 +38,7 @@ __all__ = ["Voting", "random_decision_trees"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Voting = Literal["majority", "threshold", "probabilistic"]
+Negative = Literal["random", "zero"]
 ROWS_TIMES_BUDGET = 1000  # Section 6: eta = 1000 / n
 
 
@@ -51,6 +52,7 @@ def random_decision_trees(
     max_depth: int,
     epsilon: float | None = None,
     voting: Voting = "majority",
+    negative: Negative = "random",
 ) -> BinaryForest:
     """Fit random trees with noisy counts as published. Not private.
 
@@ -68,6 +70,9 @@ def random_decision_trees(
         eta, the budget that the paper claims to spend; by default 1000 over the exact number of rows.
     voting : {"majority", "threshold", "probabilistic"}
         How trees are combined.
+    negative : {"random", "zero"}
+        What becomes of a leaf with a negative count: its shares are random, as printed, or such counts are
+        set to zero, a likely reading of what was run (shares are random only without a positive count).
 
     Returns
     -------
@@ -101,7 +106,7 @@ def random_decision_trees(
             continue
         counts = class_counts(tree, X, known.astype(np.int64), domain.n_classes)
         noisy = counts + rng.laplace(0.0, noise_scale(n_trees, eta), counts.shape)
-        shares = leaf_shares(noisy, rng)
+        shares = leaf_shares(noisy if negative == "random" else np.maximum(noisy, 0.0), rng)
         if voting == "majority":
             shares = np.eye(domain.n_classes)[shares.argmax(axis=1)]
         trees.append(tree.with_values(shares))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from dpforest.papers.experiments.experiment import Paper
+from dpforest.papers.experiments.experiment import Experiment, Paper
 
 __all__ = [
     "BOJARSKI",
@@ -20,6 +20,7 @@ __all__ = [
     "Figures",
     "grid",
     "read_figures",
+    "renamed_figures",
 ]
 
 FREE = math.inf
@@ -131,6 +132,18 @@ def read_figures(
 def _scaled(printed: str, unit: float) -> float:
     """Multiply without the noise of the last bits: 1.59 percent is 0.0159."""
     return float(f"{float(printed) * unit:.12g}")
+
+
+def renamed_figures(
+    table: Experiment, methods: Mapping[str, str], datasets: Sequence[str]
+) -> dict[tuple[str, str, float], float]:
+    """Return figures of a table under other names of its methods, for another reading of the same columns."""
+    told = {cell: table.published_value(cell) for cell in table.published_cells()}
+    return {
+        (cell.dataset, methods[cell.method], cell.epsilon): value
+        for cell, value in told.items()
+        if value is not None and cell.method in methods and cell.dataset in datasets
+    }
 
 
 def grid(**choices: Sequence[Any]) -> tuple[dict[str, Any], ...]:
