@@ -16,6 +16,7 @@ from dpforest.papers.experiments import (
     run,
     summarise,
 )
+from dpforest.papers.experiments.claims import Claim, Side, judge
 from dpforest.papers.experiments.methods import find
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.page import keep, results_page
@@ -82,6 +83,48 @@ def test_reproduced_means_two_standard_errors_of_the_difference(mean, error, exp
     told = by_cell(summary(mean, error, "SPE" + AS_PUBLISHED), summary(0.1, 0.01))
     (found,) = [c for c in compare(table(), told) if c.cell.method == "SPE"]
     assert found.reproduced is expected
+
+
+def test_agreement_within_a_wide_interval_tells_nothing():
+    """Two errors of 2 points are 9.4 with four repeats: 85 % agrees with 80 %, and with much else."""
+    wide = by_cell(summary(0.85, 0.02, "SPE" + AS_PUBLISHED), summary(0.78, 0.02))
+    text = report(table(), wide)
+    assert "| cannot tell (± 9.35) |" in text
+    assert "0 of 1 published figures are reproduced" in text
+    (found,) = [c for c in compare(table(), wide) if c.cell.method == "SPE"]
+    assert found.rigorous_no_worse(higher_is_better=True) is None
+    far = by_cell(summary(0.6, 0.02, "SPE" + AS_PUBLISHED), summary(0.85, 0.02))
+    assert "worse by 20.00 points" in report(table(), far)
+    (found,) = [c for c in compare(table(), far) if c.cell.method == "SPE"]
+    assert found.rigorous_no_worse(higher_is_better=True) is True
+
+
+def test_fewer_repeats_than_the_papers_are_called_quick():
+    told = by_cell(summary(0.8, 0.01, "SPE" + AS_PUBLISHED))
+    assert "quick" not in report(table(), told).lower()
+    assert "**Quick: 4 repeats of 50.**" in report(table(repeats=50), told)
+
+
+CLAIM = Claim("Section 1", "SPE wins", "huang2022-figure3", (Side("SPE"),), (Side("RF"),))
+
+
+@pytest.mark.parametrize(
+    ("means", "everywhere", "mostly"),
+    [
+        ((0.9, 0.9, 0.9), "holds", "holds"),
+        ((0.9, 0.9, 0.8), "cannot tell", "holds"),
+        ((0.9, 0.9, 0.7), "does not hold", "holds"),
+        ((0.8, 0.8, 0.7), "does not hold", "cannot tell"),
+        ((0.9, 0.7, 0.7), "does not hold", "does not hold"),
+        ((), "not run", "not run"),
+    ],
+)
+def test_claims_are_judged_by_clear_differences(means, everywhere, mostly):
+    told = {}
+    for place, mean in enumerate(means):
+        told |= by_cell(summary(mean, 0.01, dataset=str(place)), summary(0.8, 0.01, "RF", dataset=str(place)))
+    assert judge(CLAIM, lambda name: told).verdict == everywhere
+    assert judge(replace(CLAIM, scope="mostly"), lambda name: told).verdict == mostly
 
 
 def test_the_papers_own_form_is_compared_and_the_rigorous_one_shown_beside():
@@ -191,3 +234,9 @@ def test_kept_results_prefer_full_runs(tmp_path, monkeypatch):
     assert "Because." in page
     assert "A fine paper." in page
     assert len(read_results(done.path)) == 12
+    one = replace(tiny, datasets=("first",))
+    monkeypatch.setattr("dpforest.papers.experiments.page.find_experiment", lambda name: one)
+    run(one, tmp_path / "again", n_jobs=1, load=load, repeats=1)
+    keep(tmp_path / "again", tmp_path / "kept")
+    again = read_kept(tmp_path / "kept" / "999-table1.csv").values()
+    assert {(s.dataset, s.repeats) for s in again} == {("first", 1), ("second", 3)}

@@ -145,6 +145,8 @@ class Experiment:
         Repeats of the quick version.
     quick_datasets : tuple of str, optional
         Datasets of the quick version; all if not given.
+    quick_settings : tuple of mapping, optional
+        Settings of the quick version; all if not given.
     quick_rows : int, default=20000
         More rows than this are sampled down in the quick version.
     split : Split, optional
@@ -187,6 +189,7 @@ class Experiment:
     repeats: int = 10
     quick_repeats: int = 2
     quick_datasets: tuple[str, ...] | None = None
+    quick_settings: tuple[Setting, ...] | None = None
     quick_rows: int = 20_000
     split: Split = Split()
     published: Figures = field(default_factory=dict)

@@ -211,20 +211,23 @@ def jobs_of(experiment: Experiment, quick: bool = False, repeats: int | None = N
     if repeats is None:
         repeats = experiment.quick_repeats if quick else experiment.repeats
     datasets = experiment.quick_datasets if quick and experiment.quick_datasets else experiment.datasets
+    settings = experiment.quick_settings if quick and experiment.quick_settings else experiment.settings
     for repeat in range(1 if experiment.compute is not None else repeats):
         for dataset in datasets:
-            for cell, setting in _cells(experiment, dataset):
+            for cell, setting in _cells(experiment, dataset, settings):
                 yield Job(experiment, cell, repeat, setting, quick)
 
 
-def _cells(experiment: Experiment, dataset: str) -> Iterator[tuple[Cell, Setting]]:
+def _cells(
+    experiment: Experiment, dataset: str, settings: tuple[Setting, ...]
+) -> Iterator[tuple[Cell, Setting]]:
     for name in experiment.methods:
         forms = [form for form in (name, name + AS_PUBLISHED) if form == name or find(form) is not None]
         for form in forms if experiment.compute is None else [name]:
             method = find(form)
             free = experiment.compute is None and method is not None and not method.private
             for epsilon in (NO_EPSILON,) if free else experiment.epsilons_for(dataset):
-                for setting in experiment.settings:
+                for setting in settings:
                     yield Cell(dataset, form, epsilon, setting_key(setting)), setting
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpforest.papers.experiments.catalogue import experiment_names, find_experiment
+from dpforest.papers.experiments.claims import judge
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.report import markdown, table_of_text, verdict
@@ -27,6 +28,7 @@ from dpforest.papers.experiments.summary import (
     summarise,
     write_kept,
 )
+from dpforest.papers.experiments.tables._claims import CLAIMS
 
 __all__ = ["keep", "results_page"]
 
@@ -47,6 +49,10 @@ quick. Run any of it with `dpforest bench run NAME`.
 they are accuracies of algorithms that are not as private as stated. "Rigorous no worse" counts those where
 our private form gives the published figure or a better one, within the same two standard errors, out of those
 where the runs can tell. "Other" are differences of numbers that are neither good nor bad.
+
+What papers say in words is judged in the same way: a claim about all datasets holds if the difference is
+clear (beyond two standard errors) on all, and does not if it is clear the other way on one; a claim about
+most of them is settled by more than half.
 """
 
 
@@ -97,6 +103,7 @@ def results_page(kept: str | os.PathLike[str]) -> str:
         first = group[0].experiment
         parts += [f"## {name}\n", *([f"*{first.paper.title}*\n"] if first.paper.title else [])]
         parts += _remark(remarks, first.name.split("-")[0])
+        parts += _claims(first.name.split("-")[0], Path(kept))
         for found in group:
             parts += _section(found, remarks) if found.compared else ()
         drawn = [found for found in group if not found.compared]
@@ -104,6 +111,22 @@ def results_page(kept: str | os.PathLike[str]) -> str:
             files = ", ".join(map(_link, drawn))
             parts.append(f"Run and kept, but without figures in print to compare with: {files}.\n")
     return "\n".join(parts)
+
+
+def _claims(number: str, kept: Path) -> list[str]:
+    """Lay out what a paper says in words, and what of it holds."""
+
+    def of(name: str) -> Mapping[Cell, Summary]:
+        path = kept / f"{name}.csv"
+        return read_kept(path) if path.exists() else {}
+
+    told = [(claim, judge(claim, of)) for claim in CLAIMS.get(number, ())]
+    rows = [f"| {c.place} | {c.says} | {f.measured} | {f.verdict} |" for c, f in told]
+    header = [
+        "| place | the paper says | measured here, with the paper's own forms | verdict |",
+        "|---|---|---|---|",
+    ]
+    return ["\n".join([*header, *rows, ""])] if rows else []
 
 
 def _link(found: _Found) -> str:

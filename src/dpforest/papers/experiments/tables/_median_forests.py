@@ -8,7 +8,7 @@ from __future__ import annotations
 from dpforest.papers.experiments.experiment import ANY, Experiment, Paper
 from dpforest.papers.experiments.tables._shared import grid
 
-__all__ = ["accuracy_by_budget", "error_panels"]
+__all__ = ["accuracy_by_budget", "error_panels", "hyperparameter_panels"]
 
 APPLIANCES, BANKNOTE = "appliances_energy@consul2021", "banknote@consul2021"
 NO_NUMBERS = "The paper's text gives no numbers for this figure; the grid is ours."
@@ -16,7 +16,7 @@ BUDGETS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
 
 def error_panels(
-    name: str, paper: Paper, methods: tuple[str, ...], n_features: int
+    name: str, paper: Paper, methods: tuple[str, ...], n_features: int, disjoint: bool = True
 ) -> tuple[Experiment, ...]:
     """Return three panels: mean squared error by depth, by number of trees and by budget.
 
@@ -30,6 +30,8 @@ def error_panels(
         Its lines.
     n_features : int
         Features that a node compares.
+    disjoint : bool, default=True
+        Whether each tree has its own part of the rows.
 
     Returns
     -------
@@ -40,6 +42,7 @@ def error_panels(
         letter: str, title: str, settings: tuple[dict[str, int], ...], epsilons: tuple[float, ...]
     ) -> Experiment:
         shared = {"n_estimators": 10, "max_features": n_features, "max_depth": 6, "split_share": 0.5}
+        shared |= {} if disjoint else {"disjoint": False}
         return Experiment(
             name=f"{name}{letter}",
             title=f"Mean squared error on Appliances by {title}",
@@ -63,7 +66,9 @@ def error_panels(
     )
 
 
-def accuracy_by_budget(name: str, paper: Paper, methods: tuple[str, ...]) -> Experiment:
+def accuracy_by_budget(
+    name: str, paper: Paper, methods: tuple[str, ...], disjoint: bool = True
+) -> Experiment:
     """Return accuracies on Banknote for growing budgets, with trees of depth 5.
 
     Parameters
@@ -74,6 +79,8 @@ def accuracy_by_budget(name: str, paper: Paper, methods: tuple[str, ...]) -> Exp
         Where it is.
     methods : tuple of str
         Its lines.
+    disjoint : bool, default=True
+        Whether each tree has its own part of the rows.
 
     Returns
     -------
@@ -85,6 +92,7 @@ def accuracy_by_budget(name: str, paper: Paper, methods: tuple[str, ...]) -> Exp
         "max_depth": 5,
         "split_share": 0.5,
         "min_samples_leaf": 5,
+        **({} if disjoint else {"disjoint": False}),
     }
     return Experiment(
         name=name,
@@ -99,4 +107,58 @@ def accuracy_by_budget(name: str, paper: Paper, methods: tuple[str, ...]) -> Exp
         repeats=10,
         quick_repeats=3,
         notes=NO_NUMBERS,
+    )
+
+
+def hyperparameter_panels(name: str, paper: Paper, method: str) -> tuple[Experiment, ...]:
+    """Return four panels of errors on Appliances: share of the splits by budget, trees by features; twice.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure; panels add a letter. The last two have all rows in every tree.
+    paper : Paper
+        Where it is.
+    method : str
+        Its lines.
+
+    Returns
+    -------
+    tuple of Experiment
+    """
+    shares = grid(split_share=(0.1, 0.3, 0.5, 0.7, 0.9))
+    sizes = grid(n_estimators=(1, 5, 10, 20, 50), max_features=(1, 5, 10))
+
+    def panel(letter: str, settings: tuple[dict[str, float], ...], epsilons: tuple[float, ...]) -> Experiment:
+        disjoint = letter in "ab"
+        return Experiment(
+            name=f"{name}{letter}",
+            title=f"Mean squared error on Appliances, {'parts' if disjoint else 'all'} of the rows in a tree",
+            paper=paper,
+            task="regression",
+            metric="mse",
+            datasets=(APPLIANCES,),
+            methods=(method,),
+            epsilons=epsilons,
+            settings=settings,
+            parameters={
+                (ANY, ANY): {
+                    "n_estimators": 10,
+                    "max_features": 10,
+                    "max_depth": 8,
+                    "split_share": 0.5,
+                    "disjoint": disjoint,
+                }
+            },
+            repeats=10,
+            quick_repeats=2,
+            notes=f"{NO_NUMBERS} Depth 8; 10 trees, 10 features, share one half where not varied.",
+        )
+
+    few = (1.0, 10.0, 50.0)
+    return (
+        panel("a", shares, few),
+        panel("b", sizes, (10.0,)),
+        panel("c", shares, few),
+        panel("d", sizes, (10.0,)),
     )

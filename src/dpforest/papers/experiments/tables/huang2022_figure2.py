@@ -9,7 +9,7 @@ from dpforest.papers.experiments.experiment import Cell, Experiment, Setting
 from dpforest.papers.experiments.tables._shared import HUANG, grid
 from dpforest.papers.theory import partitioning
 
-N_ROWS, N_CANDIDATES, N_TREES = 10_000, 100, 10
+N_ROWS, N_CANDIDATES, N_TREES = 10_000, 100, 50
 RATIOS = {"geometric": 1.5, "uniform": 1.0}
 
 

@@ -1,0 +1,149 @@
+"""What papers say in words about their results, as data, and whether our runs bear it out.
+
+A claim compares sides, each a method (or a setting of one), on the datasets and budgets of an experiment; it
+is judged from the kept results as a figure is, by differences beyond two standard errors. `tables/_claims.py`
+lists the claims; `page` shows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from dpforest.papers.experiments.catalogue import find_experiment
+from dpforest.papers.experiments.experiment import Cell, Setting, setting_key
+from dpforest.papers.experiments.metrics import Metric, find_metric
+from dpforest.papers.experiments.summary import ERRORS_ALLOWED, Summary
+
+__all__ = ["Claim", "Finding", "Side", "judge"]
+
+
+class Side(NamedTuple):
+    """A method, in one of its settings."""
+
+    method: str
+    setting: Setting | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper: some sides are better than others.
+
+    Parameters
+    ----------
+    place, says : str
+        Where it stands, and what it says.
+    experiment : str
+        Name of the experiment that can tell.
+    better, worse : tuple of Side
+        Every one of the first is said to beat every one of the second.
+    scope : {"everywhere", "mostly"}
+        On all datasets and budgets, or on more than half of them.
+    epsilons : tuple of float, optional
+        Budgets that it speaks of; all if not given.
+    datasets : tuple of str, optional
+        Datasets that it speaks of; all if not given.
+    """
+
+    place: str
+    says: str
+    experiment: str
+    better: tuple[Side, ...]
+    worse: tuple[Side, ...]
+    scope: Literal["everywhere", "mostly"] = "everywhere"
+    epsilons: tuple[float, ...] | None = None
+    datasets: tuple[str, ...] | None = None
+
+
+class Finding(NamedTuple):
+    """What became of a claim.
+
+    Parameters
+    ----------
+    measured : str
+        Wins, losses and the range of differences.
+    verdict : str
+        "holds", "does not hold", "cannot tell" or "not run".
+    """
+
+    measured: str
+    verdict: str
+
+
+def judge(claim: Claim, kept: Callable[[str], Mapping[Cell, Summary]]) -> Finding:
+    """Judge a claim by kept results.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is claimed.
+    kept : callable
+        From the name of an experiment to its summaries.
+
+    Returns
+    -------
+    Finding
+    """
+    summaries = kept(claim.experiment)
+    metric = find_metric(find_experiment(claim.experiment).metric)
+    places = {
+        (cell.dataset, cell.epsilon)
+        for cell in summaries
+        if not math.isinf(cell.epsilon)
+        and (claim.epsilons is None or cell.epsilon in claim.epsilons)
+        and (claim.datasets is None or cell.dataset in claim.datasets)
+    }
+    found = [list(_gains(claim, place, summaries, metric)) for place in sorted(places)]
+    found = [gains for gains in found if len(gains) == len(claim.better) * len(claim.worse)]
+    if not found:
+        return Finding("", "not run")
+    wins = sum(all(gain > error for gain, error in gains) for gains in found)
+    losses = sum(any(gain < -error for gain, error in gains) for gains in found)
+    ends = [min(gain for gain, _ in gains) for gains in found]
+    told = f"{wins} of {len(found)} clearly, {losses} the other way; {_range(min(ends), max(ends), metric)}"
+    return Finding(told, _verdict(claim.scope, wins, losses, len(found)))
+
+
+def _verdict(scope: str, wins: int, losses: int, n: int) -> str:
+    if scope == "everywhere":
+        return "does not hold" if losses else "holds" if wins == n else "cannot tell"
+    if 2 * wins > n:
+        return "holds"
+    return "does not hold" if 2 * losses >= n else "cannot tell"
+
+
+def _gains(
+    claim: Claim, place: tuple[str, float], summaries: Mapping[Cell, Summary], metric: Metric
+) -> Iterator[tuple[float, float]]:
+    """Yield by how much each side that should be better is so, and what may be chance."""
+    sign = -1.0 if metric.better == "lower" else 1.0
+    for first in claim.better:
+        for second in claim.worse:
+            ours, theirs = (_find(side, place, summaries) for side in (first, second))
+            if ours is not None and theirs is not None:
+                yield sign * (ours.mean - theirs.mean), _chance(ours, theirs)
+
+
+def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary]) -> Summary | None:
+    key = setting_key(side.setting or {})
+    found = (summaries.get(Cell(place[0], side.method, epsilon, key)) for epsilon in (place[1], math.inf))
+    return next((one for one in found if one is not None and one.repeats), None)
+
+
+def _chance(ours: Summary, theirs: Summary) -> float:
+    """Return two standard errors of a difference, more for few repeats; nothing scatters in a formula."""
+    from scipy.stats import norm, t
+
+    if math.isnan(ours.standard_error) or math.isnan(theirs.standard_error):
+        return 0.0
+    freedom = ours.repeats + theirs.repeats - 2
+    error = math.hypot(ours.standard_error, theirs.standard_error)
+    return float(t.ppf(norm.cdf(ERRORS_ALLOWED), freedom)) * error
+
+
+def _range(low: float, high: float, metric: Metric) -> str:
+    if metric.percent:
+        return f"{100 * low:+.1f} to {100 * high:+.1f} points"
+    return f"{low:+.2g} to {high:+.2g}"

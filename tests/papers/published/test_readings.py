@@ -1,0 +1,61 @@
+"""Readings that are not printed: each differs from the printed form in the one thing that its name says."""
+
+import numpy as np
+
+from dpforest.papers.published import partitioning_ensemble, random_decision_trees, transductive_ensemble
+from tests.papers.published.conftest import unit_cube
+
+
+def test_negative_counts_set_to_zero_keep_pure_leaves(rng):
+    """One leaf with 100 rows of one class, noise of about 1: the other count is negative every other time."""
+    X, y, domain = rng.random((100, 1)), np.zeros(100, int), unit_cube(1, n_classes=2)
+    options = {"n_trees": 200, "max_depth": 0, "epsilon": 200.0, "voting": "threshold"}
+    printed, clamped = (
+        np.array(
+            [
+                tree.values[0, 0]
+                for tree in random_decision_trees(X, y, domain, rng, negative=rule, **options).trees
+            ]
+        )
+        for rule in ("random", "zero")
+    )
+    assert clamped.min() > 0.8  # noise of 25 where its scale is 0.7: 1e-13 in 200 leaves
+    assert (printed < 0.8).sum() > 40  # four of ten on average, 80 of 200; 40 or fewer: 1e-8
+
+
+def test_all_labels_reach_every_tree(rng):
+    """Ten trees, 100 labels of one class, hardly any noise: each counts ten of them or all."""
+    X, U, domain = rng.random((100, 1)), rng.random((5, 1)), unit_cube(1, n_classes=2)
+    options = {"epsilon": 1e6, "unlabelled": U, "max_depth": 0, "label_only": True}
+    for form in (partitioning_ensemble, transductive_ensemble):
+        for all_labels, each in ((False, 10), (True, 100)):
+            forest = form(X, np.zeros(100, int), domain, rng, all_labels=all_labels, **options)
+            assert [round(tree.values[0, 0]) for tree in forest.trees[:10]] == [each] * 10
+
+
+def test_paths_draw_no_feature_twice(rng):
+    X, domain = rng.random((5000, 3)), unit_cube(3, n_classes=2)
+    options = {"epsilon": 10.0, "n_trees": 3, "max_depth": 6}
+    for repeat, most in ((True, 6), (False, 3)):
+        forest = partitioning_ensemble(X, np.zeros(5000, int), domain, rng, repeat_features=repeat, **options)
+        assert max(_longest(tree, 0) for tree in forest.trees) == most
+
+
+def _longest(tree, node):
+    if tree.feature[node] < 0:
+        return 0
+    return 1 + max(_longest(tree, tree.left[node]), _longest(tree, tree.right[node]))
+
+
+def test_splits_of_figure_1(rng):
+    """The median of values below 0.1 and one at 1: true medians find it, random splits do not look."""
+    X = np.append(rng.random(999) / 10, 1.0)[:, None]
+    domain, y = unit_cube(1, n_classes=2), np.zeros(1000, int)
+    options = {"epsilon": 1.0, "n_trees": 1, "max_depth": 1}
+    true = partitioning_ensemble(X, y, domain, rng, medians="true", **options).trees[0].threshold[0]
+    assert true == np.median(X)
+    random = [
+        partitioning_ensemble(X, y, domain, rng, medians="random", **options).trees[0].threshold[0]
+        for _ in range(60)
+    ]
+    assert sum(cut > 0.2 for cut in random) > 15  # 0.8 of them on average; 15 of 60 or fewer: 1e-18
