@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpforest._compiled_code import provide_cache
 
 if TYPE_CHECKING:
-    from dpforest.estimates import estimate_schema
+    from dpforest.estimates import estimate_schema, private_score
     from dpforest.forests import (
         DiPriMeForestClassifier,
         DiPriMeForestRegressor,
@@ -43,8 +43,9 @@ __all__ = [
     "__version__",
     "estimate_schema",
     "load",
+    "private_score",
 ]
-_ESTIMATES = frozenset({"estimate_schema"})
+_ESTIMATES = frozenset({"estimate_schema", "private_score"})
 
 provide_cache()
 

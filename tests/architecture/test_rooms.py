@@ -148,6 +148,8 @@ def test_every_query_charges_before_it_looks():
         "best_cuts",
         "node_sums",
         "group_counts",
+        "scored_counts",
+        "scored_sums",
     } <= set(looked)
 
 

@@ -101,6 +101,10 @@ def mixture(curator):
     return curator.best_mixture("all", WHOLE, tree, np.zeros(3), np.zeros((1, 3)), tables, weights, first)
 
 
+def first_cell(cells, target):
+    return cells[:, 0].astype(np.int64)
+
+
 CASES = {
     "row_count": Case(CLASSES, lambda c: c.row_count("all"), 1, 1),
     "class_counts": Case(CLASSES, lambda c: c.class_counts("all"), 1, 1),
@@ -126,6 +130,8 @@ CASES = {
     "product_sums": Case(CLASSES, lambda c: c.product_sums("all", WHOLE, "p", LINES, 5), 25, 3 * 25**2),
     "best_mixture": Case(CLASSES, mixture, 1, 1),
     "group_counts": Case(CLASSES, lambda c: c.group_counts("all", WHOLE, "g", CELL_GROUPS), 3, 3),
+    "scored_counts": Case(CLASSES, lambda c: c.scored_counts("all", WHOLE, "s", first_cell, 6), 1, 1),
+    "scored_sums": Case(CLASSES, lambda c: c.scored_sums("all", WHOLE, "s", first_cell, 5), 5, 25),
     "label_sums": Case(CLASSES, lambda c: c.label_sums("all", WEIGHTS), 8, 20, relation=LABEL),
     "label_sums, two labels": Case(TWO, lambda c: c.label_sums("all", WEIGHTS), 4, 10, relation=LABEL),
 }

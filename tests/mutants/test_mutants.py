@@ -108,6 +108,9 @@ MUTANTS = {
     "columns of a schema priced as one": Mutant(
         slip(f"{ESTIMATES}.group_counts", ("l1=len(groups)", "l1=1")), priced("group_counts")
     ),
+    "losses of a score priced as counts": Mutant(
+        slip(f"{ESTIMATES}.scored_sums", ("l1=levels", "l1=1")), priced("scored_sums")
+    ),
     "products priced as sums": Mutant(
         slip(f"{SUMS}:SumQueries.product_sums", ("len(upper[0]), bound**2", "len(upper[0]), bound")),
         priced("product_sums"),

@@ -6,7 +6,7 @@ charges the ledger first, then counts, then adds noise, and returns only what th
 `observer.py` lets auditors replay void fits.
 """
 
-from dpforest._curator.estimates import TARGET, EstimateQueries
+from dpforest._curator.estimates import TARGET, EstimateQueries, Scorer
 from dpforest._curator.gradients import (
     QUANTILE_PARTS,
     TARGET_SPAN,
@@ -46,6 +46,7 @@ __all__ = [
     "Observer",
     "PrivateTable",
     "Released",
+    "Scorer",
     "Subsets",
     "SumQueries",
     "Sums",

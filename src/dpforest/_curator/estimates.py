@@ -6,20 +6,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator.observer import Observer, question
 from dpforest._curator.payment import Noisy, Payments
-from dpforest._rows import CellCounts, Grid, Rows, TargetCounts, fold_by_nodes
+from dpforest._rows import MAX_PER_ROW, Block, CellCounts, Grid, Rows, TargetCounts, fold_by_nodes
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Query
 from dpforest.schema import Schema
 
 TARGET = -1
 """Stands for the target where columns are numbered."""
+
+
+class Scorer(Protocol):
+    """A public function of one row: what it says of a row must not depend on other rows."""
+
+    def __call__(self, cells: NDArray[Any], target: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return a whole number from 0 for every row, or -1 to leave it out."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Rows by what a scorer says of them; a table as in `dpforest._rows.tables`.
+
+    A sum of levels stays below `MAX_ROWS` times `MAX_PER_ROW`, as all sums do.
+    """
+
+    grid: Grid
+    scorer: Scorer
+    n_bins: int
+    counts_rows: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One entry per bin."""
+        return (self.n_bins,)
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        said = np.asarray(self.scorer(block.cells, block.target))
+        if said.shape != block.target.shape or said.dtype.kind != "i":
+            raise RuntimeError("A scorer says one whole number of every row; nothing was counted.")
+        if said.min(initial=-1) < -1 or said.max(initial=-1) >= self.n_bins:
+            raise RuntimeError("A scorer left its range; nothing was counted.")
+        out += np.bincount(said[said >= 0], minlength=self.n_bins)
 
 
 class EstimateQueries:
@@ -65,6 +101,31 @@ class EstimateQueries:
             kept = of_cell >= 0
             np.add.at(line, of_cell[kept], self._cells_of(column)[kept])
         return noise(counts)
+
+    @question
+    def scored_counts(self, pool: str, share: Fraction, query: Query, scorer: Scorer, n_bins: int) -> Noisy:
+        """Release how many rows a public function of a row and its target puts into each of some bins.
+
+        A row is in one bin or in none: it changes one count by 1.
+        """
+        self._demand_row_privacy()
+        noise = self._pay.for_noise(pool, share, query, 1, l1=1, l2_squared=1)
+        return noise(self._rows.fold(_Scored(self._grid, scorer, n_bins)))
+
+    @question
+    def scored_sums(self, pool: str, share: Fraction, query: Query, scorer: Scorer, levels: int) -> Noisy:
+        """Release the sums of (g, G - g), g what a public function says of a row, from 0 to G = `levels`.
+
+        The two numbers that a row adds sum to G, which bounds both its L1 and its L2 norm. The mean of g is
+        G * first / (first + second).
+        """
+        self._demand_row_privacy()
+        if not 1 <= levels <= MAX_PER_ROW:
+            raise ValueError("A row adds at least 1 and at most MAX_PER_ROW.")
+        noise = self._pay.for_noise(pool, share, query, 1, l1=levels, l2_squared=levels**2)
+        by_level = self._rows.fold(_Scored(self._grid, scorer, levels + 1))
+        level = np.arange(levels + 1)
+        return noise(np.array([by_level @ level, by_level @ (levels - level)]))
 
     def _cells_of(self, column: int) -> NDArray[np.int64]:
         """Count the rows of each cell of a column, or of each code of the target."""

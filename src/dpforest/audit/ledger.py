@@ -150,6 +150,8 @@ def _moves_of_arguments(query: str, curator: Curator, args: tuple[Any, ...]) -> 
         return max(pairs), sum(most**2 for most in pairs)
     if query == "group_counts":  # one group of every column
         return len(args[3]), len(args[3])
+    if query == "scored_sums":  # two numbers with this sum
+        return args[4], args[4] ** 2
     if query == "label_sums":
         weights = np.abs(args[1].astype(np.int64))
         sides = 1 if schema.classes.n_classes == 2 else 2  # a label leaves one class and enters another

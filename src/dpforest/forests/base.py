@@ -310,6 +310,10 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         """Sum the votes of all parts of the model on encoded rows."""
         return sum_leaf_values(self.trees_, self.leaf_votes_, cells, n_threads)
 
+    def _answers(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn summed votes into class probabilities, or into numbers."""
+        raise NotImplementedError
+
     def save(self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> None:
         """Write the fitted model as JSON: released values and public facts only, no pickle.
 
@@ -403,7 +407,10 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return class_probabilities(self._sum_votes(X))
+        return self._answers(self._sum_votes(X))
+
+    def _answers(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+        return class_probabilities(votes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of each row.
@@ -451,7 +458,10 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         ndarray of shape (n_rows,)
         """
         votes = self._sum_votes(X)
-        return votes[:, 0] if self._is_published else self.schema_.range.decode(self._levels(votes))
+        return votes[:, 0] if self._is_published else self._answers(votes)
+
+    def _answers(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.schema_.range.decode(self._levels(votes))
 
     def _levels(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn summed votes into levels of the target."""
