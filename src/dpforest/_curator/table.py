@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NoReturn
 
-from dpforest._rows import Grid, MemoryRows, Rows, WholeRows
+from dpforest._rows import Grid, MemoryRows, RereadRows, Rows, StoredRows, WholeRows
 from dpforest.schema import Schema
 from dpforest.schema.door import read_blocks
+from dpforest.schema.places import stream_of
 
 
 class PrivateTable:
@@ -14,7 +16,7 @@ class PrivateTable:
 
     Parameters
     ----------
-    X : data frame or array
+    X : data frame, array, stream or place
         Features, mapped cell by cell to the schema's public grid.
     y : array-like
         Target, mapped to class codes or fixed-point levels.
@@ -34,8 +36,15 @@ class PrivateTable:
     def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1) -> None:
         self.schema = schema
         grid = Grid.of(schema.n_cells, schema.n_codes)
-        blocks = read_blocks(X, y, schema, n_threads=n_threads)
-        self.__rows: Rows = MemoryRows.of_blocks(blocks, grid, n_threads)
+        read = partial(read_blocks, X, y, schema, n_threads=n_threads)
+        stream = stream_of(X)
+        self.__rows: Rows
+        if stream is None:
+            self.__rows = MemoryRows.of_blocks(read(), grid, n_threads)
+        elif stream.source.cache:
+            self.__rows = StoredRows.of_blocks(read(), grid, n_threads, stream.source.memory_limit)
+        else:
+            self.__rows = RereadRows(read, grid)
 
     @property
     def has_all_rows(self) -> bool:

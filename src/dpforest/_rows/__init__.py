@@ -1,13 +1,14 @@
 """Tables of private rows. No noise, no budget, no mechanism: only "how many rows fall where?".
 
-`rows` says what rows are to the rest (`Rows.fold`), `tables` lists what can be folded, `memory` holds rows in
-memory. Only `dpforest._curator` may import this room.
+`rows` says what rows are to the rest (`Rows.fold`), `tables` lists what can be folded. `memory` holds rows in
+memory, `stored` those that are read piece by piece, in memory or in a private file (`spill`). Only `dpforest._curator` may import this room.
 """
 
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES
 from dpforest._rows.memory import MemoryRows
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
+from dpforest._rows.stored import RereadRows, StoredRows
 from dpforest._rows.tables import (
     By,
     CellCounts,
@@ -41,8 +42,10 @@ __all__ = [
     "NumberCorrect",
     "Products",
     "Residual",
+    "RereadRows",
     "RowCount",
     "Rows",
+    "StoredRows",
     "TableSpec",
     "TargetCounts",
     "WholeRows",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -84,23 +84,51 @@ class MemoryRows:
 
     def fold(self, table: TableSpec) -> NDArray[Any]:
         """Add the tables of all threads, each of which counts blocks that lie together."""
-        if table.grid != self._grid:
-            raise ValueError("The table asks about rows of another grid.")
-        is_narrow = table.counts_rows and len(self._cells) <= ROWS_IN_INT32
-        n_parts = max(1, min(self._n_threads, len(self._blocks)))
-        borders = [len(self._blocks) * part // n_parts for part in range(n_parts + 1)]
+        return fold_blocks(self._blocks, table, self._grid, self._n_threads)
 
-        def count(begin: int, end: int) -> NDArray[Any]:
-            out: NDArray[Any] = np.zeros(table.shape, np.int32 if is_narrow else np.int64)
-            for block in self._blocks[begin:end]:
-                table.add(block, out)
-            return out
 
-        if n_parts == 1:
-            return count(0, len(self._blocks))
-        with ThreadPoolExecutor(n_parts) as pool:
-            tables = pool.map(count, borders[:-1], borders[1:])
-            total = next(tables)  # of 32 bits only if all rows together fit
-            for part in tables:
-                total += part
-        return total
+def fold_blocks(
+    blocks: Sequence[Block],
+    table: TableSpec,
+    grid: Grid,
+    n_threads: int,
+    done: Callable[[int], None] | None = None,
+) -> NDArray[Any]:
+    """Add a table up over blocks in this process.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        All rows, in the order of their numbers.
+    table : TableSpec
+        What to add.
+    grid : Grid
+        What the rows were checked against.
+    n_threads : int
+        Threads; each counts blocks that lie together.
+    done : callable, optional
+        Called, in the thread, with the place of every block that has been counted.
+    """
+    if table.grid != grid:
+        raise ValueError("The table asks about rows of another grid.")
+    n_rows = blocks[-1].first + len(blocks[-1].cells) if blocks else 0
+    is_narrow = table.counts_rows and n_rows <= ROWS_IN_INT32
+    n_parts = max(1, min(n_threads, len(blocks)))
+    borders = [len(blocks) * part // n_parts for part in range(n_parts + 1)]
+
+    def count(begin: int, end: int) -> NDArray[Any]:
+        out: NDArray[Any] = np.zeros(table.shape, np.int32 if is_narrow else np.int64)
+        for place in range(begin, end):
+            table.add(blocks[place], out)
+            if done is not None:
+                done(place)
+        return out
+
+    if n_parts == 1:
+        return count(0, len(blocks))
+    with ThreadPoolExecutor(n_parts) as pool:
+        tables = pool.map(count, borders[:-1], borders[1:])
+        total = next(tables)  # of 32 bits only if all rows together fit
+        for part in tables:
+            total += part
+    return total

@@ -24,7 +24,7 @@ from dpforest._curator import Curator, Noisy, PrivateTable
 from dpforest._structure import FlatTrees
 from dpforest._trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 from dpforest.forests.charging import Charging
-from dpforest.forests.declare import check_columns, columns_of, declare, undeclared
+from dpforest.forests.declare import check_columns, columns_of, declare, declared_names, undeclared
 from dpforest.forests.foresight import Foreseeing
 from dpforest.forests.parameters import (
     COMMON_RULES,
@@ -59,6 +59,8 @@ from dpforest.privacy import (
     PrivacyLeakWarning,
 )
 from dpforest.schema import Schema
+from dpforest.schema.door import read_cells
+from dpforest.schema.places import named_target
 
 if TYPE_CHECKING:
     from dpforest.papers.published import Domain, PublishedForest
@@ -181,10 +183,12 @@ class PrivateForest(Charging, Foreseeing, Releasing):
 
         Parameters
         ----------
-        X : data frame or array of shape (n_rows, n_features)
-            Private features. Data frames are matched to the schema by column name.
-        y : array-like of shape (n_rows,)
-            Private target.
+        X : data frame or array of shape (n_rows, n_features), or a place
+            Private features. Data frames are matched to the schema by column name. A place is a file, a
+            folder, a pattern such as ``"visits/*.parquet"``, an Arrow dataset or a lazy frame, perhaps larger
+            than memory; see `dpforest.schema.Source`.
+        y : array-like of shape (n_rows,), or str
+            Private target; of a place, the name of its column.
 
         Returns
         -------
@@ -197,6 +201,7 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         """Take the rows all the way; called on a copy, so that nothing can be left behind on the way."""
         plan, voids = self.privacy_plan(), self._voids()
         payer = self._payer(voids)
+        X, y = named_target(X, y, declared_names(self))
         schema, settings = declare(self, X, y, self._task), self._settings()
         columns, guarantee = columns_of(X, schema), promise(plan, settings, voids)
         if self.as_published:
@@ -300,11 +305,15 @@ class PrivateForest(Charging, Foreseeing, Releasing):
 
             return self.published_.votes(raw_matrix(X, self.schema_))
         n_threads = self._n_threads()
-        cells = self.schema_.encode_features(X, owner=type(self).__name__, n_threads=n_threads)
+        blocks = read_cells(X, self.schema_, owner=type(self).__name__, n_threads=n_threads)
+        votes = [self._sum_parts(cells, n_threads) for cells in blocks]
         # A declared schema matches columns by name in any order; scikit-learn insists on the order of fit.
         if not self.settings_.declared:
             check_columns(self, X)
-        return self._sum_parts(cells, n_threads)
+        if votes:
+            return np.concatenate(votes)
+        nothing = np.empty((0, self.schema_.n_columns), self.schema_.cell_type)
+        return self._sum_parts(nothing, n_threads)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         """Sum the votes of all parts of the model on encoded rows."""

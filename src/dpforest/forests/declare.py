@@ -8,6 +8,7 @@ and with the guarantee void.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from dpforest.privacy import PrivacyLeakWarning
 from dpforest.schema import Classes, Range, Schema
 from dpforest.schema.frames import frame_of
-from dpforest.schema.streams import stream_of
+from dpforest.schema.places import stream_of
 from dpforest.schema.tables import as_array, column_names, is_rows
 
 _HOW_TO_DECLARE = """{name} needs to know what is public about the table before it may look at rows.
@@ -77,6 +78,11 @@ def declare(estimator: Any, X: Any, y: Any, task: str) -> Schema:
         target = _derived_target(y, task, getattr(estimator, "_unlabelled_code", None))
     schema = _derived_features(X) if bounds is None else _short_form(X, bounds, target, is_void=True)
     return Schema(schema.features, target)
+
+
+def declared_names(estimator: Any) -> Sequence[str] | None:
+    """Return the names of the features, or None if the columns of the table have to tell them."""
+    return None if estimator.schema is None else _given_schema(estimator).names
 
 
 def columns_of(X: Any, schema: Schema) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Modules, in the order of their dependence: `times` and `values` (what a single value means), `matching`
 (finding it in a public list), `features` and `target` (the declared columns), `columns`, `arrow`, `frames`,
-`streams`, `tables`, `delimited` and `files` (whatever holds rows, taken apart into columns), `encoding` and
+`streams`, `delimited`, `files`, `places` and `tables` (whatever holds rows, taken apart into columns), `encoding` and
 `kernels` (columns into cells), `door` (the one way from a table to cells), `documents` and `public_data`
 (ways to write and to get a schema), `schema` (all together).
 """
@@ -10,6 +10,7 @@ Modules, in the order of their dependence: `times` and `values` (what a single v
 from dpforest.schema.combinations import Combination
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import Feature, Nominal, Numeric, Ordinal
+from dpforest.schema.places import Source
 from dpforest.schema.schema import Schema
 from dpforest.schema.target import Classes, Range, Target
 
@@ -23,5 +24,6 @@ __all__ = [
     "Range",
     "Schema",
     "SchemaError",
+    "Source",
     "Target",
 ]

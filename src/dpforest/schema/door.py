@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from dpforest.schema.columns import Column, Part
 from dpforest.schema.combinations import append_combinations
 from dpforest.schema.encoding import Encoder
-from dpforest.schema.streams import StreamColumn, stream_of
+from dpforest.schema.places import stream_of
+from dpforest.schema.streams import Stream, StreamColumn
 from dpforest.schema.tables import Table, match_names, read_table, read_vector
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def read_blocks(
 
     Parameters
     ----------
-    X : data frame, ndarray, sequence of rows or stream
-        The features.
+    X : data frame, ndarray, sequence of rows, stream or place
+        The features; see `places.Source` for places.
     y : array-like, series or column of the same stream
         The target.
     schema : Schema
@@ -85,7 +86,7 @@ def read_cells(
     if stream is None:
         yield from _encoded(read_table(X, schema.names, owner), schema, n_threads)
         return
-    match_names(stream.names, schema.names)
+    _match(stream, schema)
     for columns in stream.read(schema.names):
         yield from _encoded(Table(columns), schema, n_threads)
 
@@ -99,9 +100,14 @@ def read_pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Ta
     if stream is None:
         yield read_table(X, schema.names, owner), None
         return
-    match_names(stream.names, schema.names)
+    _match(stream, schema)
     for columns in stream.read(schema.names):
         yield Table(columns), None
+
+
+def _match(stream: Stream, schema: Schema) -> None:
+    if not stream.has_others:  # else the stream itself says which are lacking
+        match_names(stream.names, schema.names)
 
 
 def _pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Table, Column]]:
@@ -109,7 +115,7 @@ def _pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Table,
     if stream is None:
         yield read_table(X, schema.names, owner, check_rows=False), read_vector(y)
         return
-    match_names(stream.names, schema.names)
+    _match(stream, schema)
     if isinstance(y, StreamColumn):
         if y.source is not stream.source:
             raise TypeError("y is a column of another file than X. Take both from one.")

@@ -1,11 +1,13 @@
 """Files of rows as streams: CSV and TSV without any library, Parquet and Feather with pyarrow.
 
-The name of a file tells its format. `cli` opens files; any estimator takes what `open_file` returns, and one
-of its columns as the target.
+The name of a file tells its format. `open_files` takes a file, a folder or a pattern and reads one file after
+the other, in the order of their names; before the first row it has looked at the columns of all of them.
 """
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,18 +18,20 @@ from typing import Any
 from dpforest.schema.arrow import ArrowColumn
 from dpforest.schema.columns import Column
 from dpforest.schema.delimited import TextFile
+from dpforest.schema.errors import SchemaError
 from dpforest.schema.streams import Stream, places_of
 
-__all__ = ["ArrowFile", "is_text", "open_file"]
+__all__ = ["ArrowFile", "Files", "is_text", "open_file", "open_files"]
 
 _CSV, _TSV = (".csv", ".txt"), (".tsv", ".tab")
 _PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
+_SUFFIXES = (*_CSV, *_TSV, *_PARQUET, *_FEATHER)
 _BATCH_ROWS = 65_536
 
 
 def open_file(
     path: Path, delimiter: str | None = None, missing: Sequence[str] = (), **options: Any
-) -> Stream:
+) -> TextFile | ArrowFile:
     """Open a file of rows.
 
     Parameters
@@ -43,7 +47,7 @@ def open_file(
 
     Returns
     -------
-    Stream
+    TextFile or ArrowFile
         The table; nothing but the names of its columns has been read.
     """
     if is_text(path):
@@ -52,12 +56,41 @@ def open_file(
     return ArrowFile(path)
 
 
+def open_files(place: Path, delimiter: str | None = None, missing: Sequence[str] = (), **options: Any) -> Files:
+    """Open a file, all files of a folder, or those that fit a pattern; see `open_file` for the options.
+
+    Files and folders whose names begin with a dot or an underscore are not taken from folders.
+    """
+    if place.is_dir():
+        inside = [path for path in place.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file()]
+        hidden = [path for path in inside if any(p[0] in "._" for p in path.relative_to(place).parts)]
+        found = sorted(set(inside) - set(hidden))
+    elif glob.has_magic(str(place)) and not place.exists():
+        found = sorted(map(Path, glob.glob(str(place), recursive=True)))
+    else:
+        found = [place]
+    if not found:
+        raise FileNotFoundError(f"{place}: there is no .csv, .tsv, .parquet or .feather file.")
+    return Files(place, [open_file(path, delimiter, missing, **options) for path in found])
+
+
 def is_text(path: Path) -> bool:
     """Tell whether a file is a text file, by its name."""
     suffix = path.suffix.lower()
-    if suffix not in (*_CSV, *_TSV, *_PARQUET, *_FEATHER):
+    if suffix not in _SUFFIXES:
         raise ValueError(f"{path}: the name must end in .csv, .tsv, .parquet or .feather.")
     return suffix in (*_CSV, *_TSV)
+
+
+# What columns of files that belong together must agree in. Values are read one by one, so 1 and 1.0 are the
+# same wherever they stand; but words where numbers were are another column.
+_KINDS = {
+    "": ("null",),
+    "numbers": ("integer", "floating", "decimal", "boolean"),
+    "moments": ("timestamp", "date"),
+    "times": ("time", "duration"),
+    "text": ("string", "large_string", "string_view", "binary", "large_binary", "binary_view"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +134,27 @@ class ArrowFile(Stream):
         with import_module("pyarrow").memory_map(str(self.path)) as source:
             return import_module("pyarrow.ipc").open_file(source).schema
 
+    def kind(self, name: str) -> str:
+        """Return what a column holds: numbers, truth values, moments or text; empty if only gaps."""
+        types, found = import_module("pyarrow.types"), self.schema.field(name).type
+        if types.is_dictionary(found) or types.is_run_end_encoded(found):
+            found = found.value_type
+        for kind, tests in _KINDS.items():
+            if any(getattr(types, f"is_{test}")(found) for test in tests):
+                return kind
+        return str(found)
+
     def _batches(self, names: list[str]) -> Iterator[Any]:
         if self.is_parquet:
-            file = import_module("pyarrow.parquet").ParquetFile(self.path)
-            return iter(file.iter_batches(_BATCH_ROWS, columns=names))
-        table = import_module("pyarrow.feather").read_table(str(self.path), columns=names)
-        return iter(table.to_batches(_BATCH_ROWS))
+            with import_module("pyarrow.parquet").ParquetFile(self.path) as file:
+                yield from file.iter_batches(_BATCH_ROWS, columns=names)
+            return
+        ipc = import_module("pyarrow.ipc")
+        places = places_of(names, self.names, self.path)
+        with import_module("pyarrow").memory_map(str(self.path)) as source:
+            file = ipc.open_file(source, options=ipc.IpcReadOptions(included_fields=places))
+            for number in range(file.num_record_batches):
+                yield file.get_batch(number)
 
     def _guarded(self, step: Any) -> Any:
         try:
@@ -128,3 +176,65 @@ class ArrowFile(Stream):
     @property
     def _broken(self) -> str:
         return f"{self.path} is not a {self.path.suffix} file, or is broken."
+
+
+@dataclass(frozen=True, eq=False)
+class Files(Stream):
+    """Files of one table, read one after the other.
+
+    Parameters
+    ----------
+    place : Path
+        What the user called them.
+    files : sequence of TextFile or ArrowFile
+        The files in the order of their rows; at least one.
+    """
+
+    place: Path
+    files: Sequence[TextFile | ArrowFile]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns, as the first file has them."""
+        return self.files[0].names
+
+    def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
+        """Yield pieces of the named columns; files that do not fit are refused before the first piece.
+
+        Raises
+        ------
+        SchemaError
+            If a file lacks a column or has one of another kind than the first file that tells.
+        ValueError
+            If a file cannot be read, or changed while it was read.
+        """
+        before = [_mark(file.path) for file in self.files]
+        kinds: dict[str, tuple[str, Path]] = {}
+        for file in self.files:
+            _check_columns(file, names, kinds)
+        for file, mark in zip(self.files, before, strict=True):
+            yield from file.read(names)
+            if _mark(file.path) != mark:
+                raise ValueError(f"{file.path} was changed while it was read.")
+
+
+def _mark(path: Path) -> tuple[int, ...]:
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _check_columns(
+    file: TextFile | ArrowFile, names: Sequence[str], kinds: dict[str, tuple[str, Path]]
+) -> None:
+    lacking = [name for name in names if name not in file.names]
+    if lacking:
+        raise SchemaError(f"{file.path} lacks the columns {', '.join(map(repr, lacking[:10]))}.")
+    places_of(names, file.names, file.path)
+    for name in names if isinstance(file, ArrowFile) else ():
+        kind = file.kind(name)
+        earlier, path = kinds.setdefault(name, (kind, file.path)) if kind else (kind, file.path)
+        if kind != earlier:
+            raise SchemaError(
+                f"{file.path}: the column {name!r} holds {kind}, but {earlier} in {path.name}. Files of one "
+                "table must have the same columns."
+            )

@@ -1,26 +1,41 @@
-"""Tables that are read piece by piece: files and Arrow datasets, perhaps larger than memory.
+"""Tables that are read piece by piece, perhaps larger than memory.
 
-`files` makes streams of files, `stream_of` of what pyarrow hands out; `door` reads them. A stream and one of
-its columns can be handed to `fit` as X and y; both are then read in one pass.
+`files` makes streams of files, `places` of whatever else rows can be read from; `door` reads them. A stream
+and one of its columns can be handed to `fit` as X and y; both are then read in one pass.
 """
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from dpforest.schema.arrow import ArrowColumn
 from dpforest.schema.columns import Column
 from dpforest.schema.errors import SchemaError
 
-__all__ = ["Stream", "StreamColumn", "places_of", "stream_of"]
+__all__ = ["MEMORY_LIMIT", "Piece", "Stream", "StreamColumn", "places_of"]
+
+MEMORY_LIMIT = 2**28
+"""Bytes of encoded rows, and of what is worked out of them, that a fit keeps in memory by default."""
 
 
 class Stream(ABC):
-    """A table that hands out pieces of its columns, in the order of its rows."""
+    """A table that hands out pieces of its columns, in the order of its rows.
+
+    Attributes
+    ----------
+    memory_limit : int
+        Bytes that a fit may keep of it in memory; what is more goes to a private file.
+    cache : bool
+        Whether a fit may keep anything of it between passes; if not, every pass reads it again.
+    has_others : bool
+        Whether it may have columns that no schema declares; they are not read.
+    """
+
+    memory_limit: int = MEMORY_LIMIT
+    cache: bool = True
+    has_others: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -87,32 +102,25 @@ class StreamColumn:
 
 
 @dataclass(frozen=True)
-class _ArrowStream(Stream):
-    """Record batches from an Arrow dataset, scanner or reader, one after the other."""
+class Piece(Stream):
+    """A piece of a stream as a table of its own.
 
-    batches: Any
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the columns.
+    columns : sequence of Column
+        The columns.
+    """
+
+    labels: Sequence[str]
+    columns: Sequence[Column]
 
     @property
     def names(self) -> Sequence[str]:
-        schema = getattr(self.batches, "projected_schema", None)
-        return list((self.batches.schema if schema is None else schema).names)
+        """Names of the columns."""
+        return self.labels
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
-        places_of(names, self.names, "X")
-        found = self.batches
-        if hasattr(found, "scanner"):  # a dataset reads only what it is asked for
-            found = found.scanner(columns=list(names))
-        for batch in found.to_batches() if hasattr(found, "to_batches") else found:
-            yield [ArrowColumn(batch.column(place)) for place in places_of(names, batch.schema.names, "X")]
-
-
-def stream_of(X: Any) -> Stream | None:
-    """Return a stream for what is read piece by piece, and None for anything else."""
-    if isinstance(X, Stream):
-        return X
-    arrow, dataset = sys.modules.get("pyarrow"), sys.modules.get("pyarrow.dataset")
-    if dataset is not None and isinstance(X, dataset.Dataset | dataset.Scanner):
-        return _ArrowStream(X)
-    if arrow is not None and isinstance(X, arrow.RecordBatchReader):
-        return _ArrowStream(X)
-    return None
+        """Yield the named columns, once."""
+        yield [self.columns[place] for place in places_of(names, self.labels, "X")]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpforest.schema.columns import ArrayColumn, Column, ListColumn, columns_of_rows
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.frames import Frame, frame_of, series_of
-from dpforest.schema.streams import stream_of
+from dpforest.schema.places import stream_of
 
 __all__ = ["Table", "as_array", "column_names", "is_rows", "match_names", "read_table", "read_vector"]
 
