@@ -19,7 +19,7 @@ from dpforest.privacy import BudgetAccountant
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Schema
 from dpforest.schema.delimited import TextFile
 from dpforest.schema.files import open_file
-from tests.cli.conftest import SCHEMA
+from tests.cli.conftest import SCHEMA, read_values
 
 FIT = "fit visits.csv --schema schema.json --epsilon 1 --budget budget.db --out model.json"
 
@@ -66,9 +66,9 @@ def test_the_model_of_a_csv_predicts_as_in_python(cli, visits):
 @pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])
 def test_every_format_is_read_and_written(cli, visits, kind):
     file = open_file(visits / "visits.csv")
-    columns = tables.read_values(file, list(SCHEMA))
+    columns = read_values(file, list(SCHEMA))
     columns["age"] = [int(age) for age in columns["age"]]
-    tables.write_columns(visits / f"visits.{kind}", columns)
+    tables.write_columns(visits / f"visits.{kind}", [columns])
     schema = Schema.from_dict(SCHEMA, "outcome")
     again = open_file(visits / f"visits.{kind}")
     cells = [schema.encode_features(source.select(schema.names)) for source in (file, again)]
@@ -77,7 +77,43 @@ def test_every_format_is_read_and_written(cli, visits, kind):
     cli(FIT.replace("visits.csv", f"visits.{kind}"))
     cli(f"predict model.json visits.{kind} --out predictions.{kind}")
     predictions = open_file(visits / f"predictions.{kind}")
-    assert len(tables.read_values(predictions, ["prediction"])["prediction"]) == 400
+    assert len(read_values(predictions, ["prediction"])["prediction"]) == 400
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])
+@pytest.mark.parametrize("options", ["", " --memory-limit 0", " --no-cache"])
+def test_folders_and_patterns_are_tables(cli, visits, kind, options):
+    whole = read_values(open_file(visits / "visits.csv"), list(SCHEMA))
+    (visits / "parts").mkdir()
+    for number, begin in enumerate((0, 0, 150)):  # the first part has no rows
+        end = (0, 150, 400)[number]
+        part = {name: values[begin:end] for name, values in whole.items()}
+        part["doctor"] = [None if number == 1 else "Jo"] * (end - begin)
+        tables.write_columns(visits / "parts" / f"{number}.{kind}", [part])
+    cli(FIT.replace("visits.csv", "parts") + options)
+    cli(["predict", "model.json", f"parts/*.{kind}", "--out", f"out.{kind}", "--proba", "--keep", "ward"])
+    cli("predict model.json visits.csv --out expected.csv --proba --keep ward")
+    found = open_file(visits / f"out.{kind}")
+    expected = open_file(visits / "expected.csv")
+    assert list(found.names) == list(expected.names)
+    found, expected = (read_values(file, file.names) for file in (found, expected))
+    for name, values in expected.items():
+        assert [str(value) for value in found[name]] == values
+    told = json.loads(cli(["predict", "model.json", "parts", "--json"]).stdout)
+    assert told["rows"] == 400
+    assert told["columns"]["prediction"] == expected["prediction"]
+
+
+def test_a_part_that_does_not_fit_is_named_before_the_charge(cli, visits):
+    (visits / "parts").mkdir()
+    text = (visits / "visits.csv").read_text()
+    (visits / "parts" / "a.csv").write_text(text)
+    (visits / "parts" / "b.csv").write_text(text.replace("ward", "unit"))
+    refused = cli(FIT.replace("visits.csv", "parts"), code=4)
+    assert "b.csv" in refused.stderr
+    assert "'ward'" in refused.stderr
+    assert charges(visits) == 0
+    cli(FIT.replace("visits.csv", "nowhere/*.csv"), code=2)
 
 
 def test_regression_takes_its_own_estimator(cli, visits):
@@ -222,9 +258,8 @@ def test_columns_that_nobody_declared_are_left_out_and_named(cli, visits):
 
 
 def test_csv_needs_no_other_library_and_the_others_say_which(cli, visits, monkeypatch):
-    tables.write_columns(
-        visits / "visits.parquet", tables.read_values(open_file(visits / "visits.csv"), list(SCHEMA))
-    )
+    columns = read_values(open_file(visits / "visits.csv"), list(SCHEMA))
+    tables.write_columns(visits / "visits.parquet", [columns])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "dpforest[frames]" in cli(FIT.replace("visits.csv", "visits.parquet"), code=1).stderr
     assert charges(visits) == 0
@@ -307,7 +342,7 @@ def test_columns_that_look_like_values_can_be_named_in_a_dictionary(cli, visits)
 
 def test_declared_types_fill_a_draft(cli, visits):
     columns = {"age": [1, 2], "crp": [0.5, 1.5], "ward": ["A", "B"], "outcome": ["home", "died"]}
-    tables.write_columns(visits / "typed.parquet", columns)
+    tables.write_columns(visits / "typed.parquet", [columns])
     draft = json.loads(cli("schema init typed.parquet --target outcome --json").stdout)["schema"]
     assert {name: entry["type"] for name, entry in draft.items()} == {
         "age": "integer", "crp": "numeric", "ward": "categorical", "outcome": "class",

@@ -207,7 +207,7 @@ def test_predictions_in_json_are_all_there(cli, visits):
         "day": [day, None] * 30,
         "x": [float("nan"), 1.5] * 30,
     }
-    write_columns(visits / "new.parquet", columns)
+    write_columns(visits / "new.parquet", [columns])
     done = cli("predict model.json new.parquet --keep day --keep x --json")
     told = json.loads(done.stdout)
     assert {len(values) for values in told["columns"].values()} == {60} == {told["rows"]}

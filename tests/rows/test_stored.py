@@ -1,9 +1,10 @@
-"""Rows that are read piece by piece, from memory, a private file or anew on every pass: always the same model."""
+"""Rows that are read piece by piece, kept in memory or in a private file or read again: one model."""
 
 import os
 import stat
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ SOURCES = {
 def write_parts(folder, table, n_parts=7):
     """Write a frame as Parquet files of uneven sizes, one of them without rows."""
     borders = np.unique([0, 1, *np.linspace(2, len(table), n_parts - 2).astype(int)])
-    parts = [table.iloc[begin:end] for begin, end in zip(borders[:-1], borders[1:], strict=True)]
+    parts = [table.iloc[begin:end] for begin, end in pairwise(borders)]
     schema = pa.Schema.from_pandas(table, preserve_index=False)
     for number, part in enumerate([parts[0], table.iloc[:0], *parts[1:]]):
         pa.parquet.write_table(

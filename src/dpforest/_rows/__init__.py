@@ -1,7 +1,8 @@
 """Tables of private rows. No noise, no budget, no mechanism: only "how many rows fall where?".
 
 `rows` says what rows are to the rest (`Rows.fold`), `tables` lists what can be folded. `memory` holds rows in
-memory, `stored` those that are read piece by piece, in memory or in a private file (`spill`). Only `dpforest._curator` may import this room.
+memory, `stored` those that are read piece by piece, in memory or in a private file (`spill`). Only
+`dpforest._curator` may import this room.
 """
 
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES
@@ -41,8 +42,8 @@ __all__ = [
     "MemoryRows",
     "NumberCorrect",
     "Products",
-    "Residual",
     "RereadRows",
+    "Residual",
     "RowCount",
     "Rows",
     "StoredRows",

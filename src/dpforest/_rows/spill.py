@@ -2,8 +2,8 @@
 
 The file has no name from the start (`O_TMPFILE`, or unlinked at once where a system has no such thing; on
 Windows it is deleted when it is closed), and only its owner may open it. So it is gone with the process,
-however that ends, and there is nothing to clean up at the next start. Arrays in it are mapped into memory: the
-system writes them to disk when it needs the room, and `Slot.let_go` gives their pages back at once.
+however that ends, and there is nothing to clean up at the next start. Arrays in it are mapped into memory:
+the system writes them to disk when it needs the room, and `Slot.let_go` gives their pages back at once.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class SpillFile:
 
     def _grown(self, size: int) -> mmap.mmap:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="dpforest-")
+            self._file = tempfile.TemporaryFile(prefix="dpforest-")  # noqa: SIM115
             weakref.finalize(self, self._file.close)  # maps and their arrays have handles of their own
         handle = self._file.fileno()
         end = os.fstat(handle).st_size

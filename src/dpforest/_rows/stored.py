@@ -169,8 +169,8 @@ class _Seal:
 
     def add(self, block: Block) -> None:
         self.n_rows += len(block.cells)
-        self._digest.update(np.ascontiguousarray(block.cells))
-        self._digest.update(np.ascontiguousarray(block.target))
+        self._digest.update(block.cells.data)
+        self._digest.update(block.target.data)
 
     def is_same(self, other: _Seal) -> bool:
         return self.n_rows == other.n_rows and self._digest.digest() == other._digest.digest()

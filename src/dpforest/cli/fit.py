@@ -28,7 +28,7 @@ from dpforest.cli.answers import (
 )
 from dpforest.cli.budget import open_budget
 from dpforest.cli.models import make_estimator, model_options
-from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns, load_schema
+from dpforest.cli.schema import FILE, NEW_FILE, PLACE, check_new, compare_columns, load_schema
 from dpforest.cli.tables import Reading, table_options
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=AnsweringCommand)
-@click.argument("data", type=FILE)
+@click.argument("data", type=PLACE)
 @model_options
 @click.option("--budget", metavar="ADDRESS", help="File or postgresql:// address of the budget to charge.")
 @click.option("--dataset", metavar="NAME", help="Whose budget; needed if the file keeps several.")
@@ -51,6 +51,13 @@ if TYPE_CHECKING:
 @click.option("--out", type=NEW_FILE, required=True, help="Model file to write.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @click.option("--jobs", type=int, help="Threads; -1 takes all cores.")
+@click.option(
+    "--memory-limit",
+    type=click.IntRange(min=0),
+    metavar="MB",
+    help="Encoded rows to keep in memory; default 256. The rest goes to a nameless private file in TMPDIR.",
+)
+@click.option("--no-cache", is_flag=True, help="Keep no copy: read the rows again on every pass.")
 @click.option("--quiet", is_flag=True, help="Do not list the queries while they are asked.")
 @table_options
 def fit(
@@ -66,11 +73,15 @@ def fit(
     out: Path,
     overwrite: bool,
     jobs: int | None,
+    memory_limit: int | None,
+    no_cache: bool,
     quiet: bool,
     reading: Reading,
     **options: Any,
 ) -> None:
     """Train a private forest on the table DATA and write it to a file.
+
+    DATA is a file, a folder, or a pattern in quotes such as "visits/*.parquet"; it may be larger than memory.
 
     The whole budget of the fit is charged before the first look at a row, and is not given back if anything
     fails later.
@@ -80,6 +91,8 @@ def fit(
     7 it is written, but elsewhere. With --charge-name, the same command again answers 0 if its model is at
     --out and 5 if not, and charges nothing.
     """
+    from dpforest.schema import Source
+
     schema, target = load_schema(schema_file, target)
     model = make_estimator(schema, **options)
     accountant = None if budget is None else open_budget(budget, dataset)
@@ -95,7 +108,8 @@ def fit(
     else:
         _check_schema(accountant, schema, target)
         accountant.check(model.privacy_plan())
-    rows = reading.open(data, schema, target)
+    limit = {} if memory_limit is None else {"memory_limit": memory_limit * 10**6}
+    rows = Source(reading.open(data, schema, target), cache=not no_cache, **limit)
     model.set_params(accountant=accountant, n_jobs=jobs, verbose=0 if quiet or answers_in_json() else 1)
     charging: Any = nullcontext()
     if accountant is not None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpforest.cli.answers import AnsweringCommand, answer, answers_in_json, note, table, working
 from dpforest.cli.models import key_option, load_model
-from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns
-from dpforest.cli.tables import Reading, read_values, table_options, write_columns
+from dpforest.cli.schema import FILE, NEW_FILE, PLACE, check_new, compare_columns
+from dpforest.cli.tables import Reading, plain_values, table_options, write_columns
+
+if TYPE_CHECKING:
+    from dpforest.schema.columns import Column
+    from dpforest.schema.files import Files
 
 _SHOWN = 10
 
 
 @click.command(cls=AnsweringCommand)
 @click.argument("model", type=FILE)
-@click.argument("data", type=FILE)
+@click.argument("data", type=PLACE)
 @key_option
 @click.option(
     "--out", type=NEW_FILE, help="CSV, Parquet or Feather file to write; default: the first rows are shown."
@@ -39,7 +45,10 @@ def predict(
     jobs: int | None,
     reading: Reading,
 ) -> None:
-    """Predict the rows of the table DATA with a MODEL file."""
+    """Predict the rows of the table DATA with a MODEL file.
+
+    DATA is a file, a folder, or a pattern in quotes; it may be larger than memory if --out is given.
+    """
     from dpforest.schema import SchemaError
 
     check_new(out, overwrite)
@@ -50,29 +59,64 @@ def predict(
     lacking = [name for name in keep if name not in (*others, *loaded.schema_.names)]
     if lacking:
         raise SchemaError(f"{data} lacks the columns {', '.join(map(repr, lacking))} to keep.")
-    rows = reading.open(data, loaded.schema_)
-    X = rows.select(loaded.schema_.names)
+    rows, kept = reading.open(data, loaded.schema_), list(dict.fromkeys(keep))
+    pieces = _Counted(_predictions(loaded, rows, kept, proba))
     with working("Predicting"):
-        columns = read_values(rows, list(dict.fromkeys(keep)))
-        columns["prediction"] = loaded.predict(X).tolist()
-        if proba:
-            shares = loaded.predict_proba(X)
-            for label, share in zip(loaded.classes_, shares.T, strict=True):
-                columns[f"probability of {label}"] = share.tolist()
-    n_rows = len(columns["prediction"])
+        if out is not None:
+            write_columns(out, pieces, _types(rows, kept))
+            columns = {}
+        else:
+            parts = list(pieces)
+            columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
     if out is not None:
-        write_columns(out, columns)
-        answer(
-            {"rows": n_rows, "out": str(out), "columns": list(columns)}, f"Wrote {out}: {n_rows} predictions."
-        )
+        told = {"rows": pieces.n_rows, "out": str(out), "columns": pieces.names}
+        answer(told, f"Wrote {out}: {pieces.n_rows} predictions.")
         return
     shown = [
         list(map(str, row)) for row in zip(*(values[:_SHOWN] for values in columns.values()), strict=True)
     ]
-    if n_rows > _SHOWN and not answers_in_json():
-        note(f"{n_rows - _SHOWN} more rows; --out writes them all.")
+    if pieces.n_rows > _SHOWN and not answers_in_json():
+        note(f"{pieces.n_rows - _SHOWN} more rows; --out writes them all.")
     plain = {name: [_plain(value) for value in values] for name, values in columns.items()}
-    answer({"rows": n_rows, "columns": plain}, table(list(columns), shown))
+    answer({"rows": pieces.n_rows, "columns": plain}, table(list(columns), shown))
+
+
+def _predictions(model: Any, rows: Files, keep: Sequence[str], proba: bool) -> Iterator[dict[str, list[Any]]]:
+    """Yield the columns of the answer, piece by piece; at least one piece, which may be empty."""
+    from dpforest.schema.columns import ListColumn
+    from dpforest.schema.streams import Piece
+
+    names = list(dict.fromkeys([*model.schema_.names, *keep]))
+    nothing: list[Column] = [ListColumn([]) for _ in names]
+    for columns in chain(rows.read(names), [nothing]):
+        X = Piece(names, columns).select(model.schema_.names)
+        answers = {name: plain_values(columns[names.index(name)]) for name in keep}
+        answers["prediction"] = model.predict(X).tolist()
+        if proba:
+            for label, share in zip(model.classes_, model.predict_proba(X).T, strict=True):
+                answers[f"probability of {label}"] = share.tolist()
+        yield answers
+
+
+class _Counted:
+    """Pieces of an answer; how many rows they had is known when they are through."""
+
+    def __init__(self, pieces: Iterable[dict[str, list[Any]]]) -> None:
+        self._pieces = pieces
+        self.n_rows, self.names = 0, list[str]()
+
+    def __iter__(self) -> Iterator[dict[str, list[Any]]]:
+        for columns in self._pieces:
+            self.n_rows, self.names = self.n_rows + len(columns["prediction"]), list(columns)
+            yield columns
+
+
+def _types(rows: Files, names: Sequence[str]) -> dict[str, Any]:
+    """Return the Arrow types of columns, of files that declare types."""
+    from dpforest.schema.files import ArrowFile
+
+    first = rows.files[0]
+    return {name: first.schema.field(name).type for name in names} if isinstance(first, ArrowFile) else {}
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ A draft is made from a public dictionary, or from column names and types; values
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import os
 import sys
@@ -23,7 +24,18 @@ if TYPE_CHECKING:
     from dpforest.schema import Schema
     from dpforest.schema.value_check import ValueCheck
 
+
+class _Place(click.Path):
+    """Where rows are: a file, a folder, or a pattern that some file fits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if glob.has_magic(str(value)) and glob.glob(str(value), recursive=True):
+            return Path(value)
+        return super().convert(value, param, ctx)
+
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+PLACE = _Place(exists=True, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 DICTIONARY_COLUMNS = ("column", "type", "min", "max", "values")
 _MAX_BYTES = 2**26
@@ -97,7 +109,7 @@ def init(
 @click.option(
     "--target", metavar="NAME", help="Column to predict; default: the one of type class, or 'target'."
 )
-@click.option("--data", type=FILE, help="Table whose column names are compared.")
+@click.option("--data", type=PLACE, help="Table whose column names are compared.")
 @click.option(
     "--values",
     is_flag=True,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from importlib import import_module
@@ -20,7 +20,7 @@ import click
 if TYPE_CHECKING:
     from dpforest.schema import Schema
     from dpforest.schema.columns import Column
-    from dpforest.schema.streams import Stream
+    from dpforest.schema.files import Files
 
 _T = TypeVar("_T")
 
@@ -41,20 +41,20 @@ class Reading:
     encoding: str | None = None
     decimal: str | None = None
 
-    def open(self, path: Path, schema: Schema | None = None, target: str | None = None) -> Stream:
-        """Open a file; nothing but the names of its columns is read.
+    def open(self, path: Path, schema: Schema | None = None, target: str | None = None) -> Files:
+        """Open a file, a folder or a pattern; nothing but the names of columns is read.
 
         Parameters
         ----------
         path : Path
-            The file.
+            Where the rows are.
         schema : Schema, optional
             Tells which columns hold numbers, for the decimal sign.
         target : str, optional
             Name of the column to predict.
         """
         from dpforest.schema import Numeric, Range
-        from dpforest.schema.files import open_file
+        from dpforest.schema.files import open_files
 
         options: dict[str, Any] = {}
         for name in ("quote", "encoding", "decimal"):
@@ -65,7 +65,7 @@ class Reading:
             if target is not None and isinstance(schema.target, Range):
                 numbers.append(target)
             options["numbers"] = tuple(numbers)
-        return open_file(path, self.delimiter, self.missing, **options)
+        return open_files(path, self.delimiter, self.missing, **options)
 
 
 def table_options(command: Callable[..., _T]) -> Callable[..., _T]:
@@ -122,7 +122,7 @@ def column_types(path: Path, reading: Reading) -> dict[str, str | None]:
     from dpforest.schema.files import ArrowFile
     from dpforest.schema.values import read_text
 
-    file = reading.open(path)
+    file = reading.open(path).files[0]
     if isinstance(file, ArrowFile):
         return {field.name: _kind(field.type) for field in file.schema}
     names = list(file.names)
@@ -137,16 +137,8 @@ def column_types(path: Path, reading: Reading) -> dict[str, str | None]:
     return dict.fromkeys(names)
 
 
-def read_values(file: Stream, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Read whole columns of a file as Python values, to copy them into an answer."""
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for pieces in file.read(names) if names else ():
-        for values, piece in zip(columns.values(), pieces, strict=True):
-            values.extend(_plain(piece))
-    return columns
-
-
-def _plain(column: Column) -> list[Any]:
+def plain_values(column: Column) -> list[Any]:
+    """Return a column as Python values, to copy it into an answer."""
     from dpforest.schema.arrow import ArrowColumn
     from dpforest.schema.columns import items
     from dpforest.schema.values import UNREADABLE
@@ -169,7 +161,7 @@ def read_public_rows(path: Path, reading: Reading) -> Any:
     from dpforest.schema.delimited import TextFile
     from dpforest.schema.files import ArrowFile
 
-    file = reading.open(path)
+    file = reading.open(path).files[0]
     pyarrow = _pyarrow()
     if isinstance(file, ArrowFile):
         columns = dict(zip(file.names, zip(*file.read(file.names), strict=True), strict=True))
@@ -193,35 +185,79 @@ def read_public_rows(path: Path, reading: Reading) -> Any:
     )
 
 
-def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write a table in the format that the name of the file asks for.
+def write_columns(
+    path: Path, pieces: Iterable[Mapping[str, Sequence[Any]]], types: Mapping[str, Any] | None = None
+) -> None:
+    """Write a table, piece by piece, in the format that the name of the file asks for.
 
     Parameters
     ----------
     path : Path
         Where to.
-    columns : mapping of name to values
-        Columns of equal length.
+    pieces : iterable of mappings of name to values
+        Rows that follow each other, at least one piece; all have the same columns.
+    types : mapping, optional
+        Arrow types of columns, as far as they are known; others are told from the first piece.
     """
     from dpforest.modelfile.files import write_file
-    from dpforest.schema.delimited import TextFile
     from dpforest.schema.files import ArrowFile, open_file
 
     file = open_file(path)
-    if isinstance(file, TextFile):
+    is_arrow = isinstance(file, ArrowFile)
+    write_file(path, _arrow_bytes(pieces, file, types or {}) if is_arrow else _text_bytes(pieces, file))
+
+
+def _text_bytes(pieces: Iterable[Mapping[str, Sequence[Any]]], file: Any) -> Iterator[bytes]:
+    for number, columns in enumerate(pieces):
         out = io.StringIO()
         writer = csv.writer(out, delimiter=file.delimiter, lineterminator="\n")
-        writer.writerow(columns)
+        if number == 0:
+            writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
-        write_file(path, out.getvalue().encode())
-        return
-    assert isinstance(file, ArrowFile)
-    frame, sink = _pyarrow().table(dict(columns)), _pyarrow().BufferOutputStream()
-    if file.is_parquet:
-        import_module("pyarrow.parquet").write_table(frame, sink)
-    else:
-        import_module("pyarrow.feather").write_feather(frame, sink)
-    write_file(path, sink.getvalue().to_pybytes())
+        yield out.getvalue().encode()
+
+
+def _arrow_bytes(
+    pieces: Iterable[Mapping[str, Sequence[Any]]], file: Any, types: Mapping[str, Any]
+) -> Iterator[bytes]:
+    pyarrow, written = _pyarrow(), _Written()
+    writer: Any = None
+    for columns in pieces:
+        part = pyarrow.table(
+            {name: pyarrow.array(values, types.get(name)) for name, values in columns.items()}
+        )
+        if writer is None:
+            types = dict(zip(part.schema.names, part.schema.types, strict=True))
+            sink = pyarrow.PythonFile(written, "w")
+            parquet, ipc = import_module("pyarrow.parquet"), import_module("pyarrow.ipc")
+            writer = (parquet.ParquetWriter if file.is_parquet else ipc.new_file)(sink, part.schema)
+        writer.write_table(part)
+        yield written.take()
+    writer.close()
+    yield written.take()
+
+
+class _Written(io.RawIOBase):
+    """Bytes that a library wrote and nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._place = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def write(self, data: Any) -> int:
+        self._parts.append(bytes(data))
+        self._place += len(self._parts[-1])
+        return len(self._parts[-1])
+
+    def take(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
 
 
 def _kind(arrow_type: Any) -> str:

@@ -60,7 +60,7 @@ from dpforest.privacy import (
 )
 from dpforest.schema import Schema
 from dpforest.schema.door import read_cells
-from dpforest.schema.places import named_target
+from dpforest.schema.places import named_target, stream_of
 
 if TYPE_CHECKING:
     from dpforest.papers.published import Domain, PublishedForest
@@ -205,6 +205,8 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         schema, settings = declare(self, X, y, self._task), self._settings()
         columns, guarantee = columns_of(X, schema), promise(plan, settings, voids)
         if self.as_published:
+            if stream_of(X) is not None:
+                raise TypeError("as_published needs a table in memory: read it first.")
             public = Release(schema, settings, guarantee, columns)
             return self._published_release(X, y, public)
         words = self._random_words(settings.seed)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 
-def write_file(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666, replace: bool = True) -> None:
+def write_file(
+    path: str | os.PathLike[str],
+    data: bytes | Iterable[bytes],
+    *,
+    mode: int = 0o666,
+    replace: bool = True,
+) -> None:
     """Write a whole file in one step. A link at its place is replaced, never followed.
 
     Parameters
     ----------
     path : str or path
         Where to.
-    data : bytes
-        What to write.
+    data : bytes or iterable of bytes
+        What to write; if making it fails, no file is written.
     mode : int
         Who may read and write it, less what the process forbids.
     replace : bool
@@ -74,8 +81,9 @@ def _nameless(folder: Path, mode: int) -> int | None:
         return None
 
 
-def _write(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
+def _write(handle: int, data: bytes | Iterable[bytes]) -> None:
+    for part in [data] if isinstance(data, bytes) else data:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(handle, view) :]
     os.fsync(handle)

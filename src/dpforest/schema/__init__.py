@@ -2,9 +2,9 @@
 
 Modules, in the order of their dependence: `times` and `values` (what a single value means), `matching`
 (finding it in a public list), `features` and `target` (the declared columns), `columns`, `arrow`, `frames`,
-`streams`, `delimited`, `files`, `places` and `tables` (whatever holds rows, taken apart into columns), `encoding` and
-`kernels` (columns into cells), `door` (the one way from a table to cells), `documents` and `public_data`
-(ways to write and to get a schema), `schema` (all together).
+`streams`, `delimited`, `files`, `places` and `tables` (whatever holds rows, taken apart into columns),
+`encoding` and `kernels` (columns into cells), `door` (the one way from a table to cells), `documents` and
+`public_data` (ways to write and to get a schema), `schema` (all together).
 """
 
 from dpforest.schema.combinations import Combination

@@ -56,7 +56,9 @@ def open_file(
     return ArrowFile(path)
 
 
-def open_files(place: Path, delimiter: str | None = None, missing: Sequence[str] = (), **options: Any) -> Files:
+def open_files(
+    place: Path, delimiter: str | None = None, missing: Sequence[str] = (), **options: Any
+) -> Files:
     """Open a file, all files of a folder, or those that fit a pattern; see `open_file` for the options.
 
     Files and folders whose names begin with a dot or an underscore are not taken from folders.
@@ -230,7 +232,9 @@ def _check_columns(
     if lacking:
         raise SchemaError(f"{file.path} lacks the columns {', '.join(map(repr, lacking[:10]))}.")
     places_of(names, file.names, file.path)
-    for name in names if isinstance(file, ArrowFile) else ():
+    if isinstance(file, TextFile):
+        return
+    for name in names:
         kind = file.kind(name)
         earlier, path = kinds.setdefault(name, (kind, file.path)) if kind else (kind, file.path)
         if kind != earlier:

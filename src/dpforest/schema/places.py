@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +31,7 @@ __all__ = ["Source", "named_target", "stream_of"]
 
 @dataclass(frozen=True, eq=False)
 class Source(Stream):
-    """Where rows are, and what a fit may keep of them.
+    r"""Where rows are, and what a fit may keep of them.
 
     Anything that `place` can be may also be given to `fit` and `predict` as it is; then the defaults hold.
 
@@ -55,7 +56,7 @@ class Source(Stream):
     >>> from dpforest import RandomDecisionTreesClassifier
     >>> folder = tempfile.TemporaryDirectory()
     >>> with open(os.path.join(folder.name, "january.csv"), "w") as file:
-    ...     _ = file.write("age,outcome\\n31,home\\n64,died\\n")
+    ...     _ = file.write("age,outcome\n31,home\n64,died\n")
     >>> model = RandomDecisionTreesClassifier(bounds=(0, 100), classes=["home", "died"])
     >>> model = model.fit(Source(folder.name, cache=False), "outcome")
     >>> model.feature_names_in_
@@ -137,7 +138,7 @@ def _opened(place: Any) -> Stream | None:
     if nw.dependencies.is_polars_lazyframe(place):
         return _LazyStream(place)
     if nw.dependencies.is_duckdb_relation(place):
-        return _ArrowStream(lambda names: _reader(place.select(*map(_quoted, names))), _reader(place.limit(0)))
+        return _ArrowStream(lambda names: _reader(place, names), _reader(place.limit(0), place.columns))
     if _is_function(place):
         return _ArrowStream(lambda names: _called(place), _called(place))
     return None
@@ -159,10 +160,9 @@ def _is_read_once(X: Any) -> bool:
     return arrow is not None and isinstance(X, arrow.RecordBatchReader)
 
 
-def _reader(relation: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.RecordBatchReader.from_stream(relation)
+def _reader(relation: Any, names: Sequence[str]) -> Any:
+    chosen = relation.select(*map(_quoted, names))
+    return import_module("pyarrow").RecordBatchReader.from_stream(chosen)
 
 
 def _quoted(name: str) -> str:
