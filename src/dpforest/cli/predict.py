@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,11 +113,16 @@ class _Counted:
 
 
 def _types(rows: Files, names: Sequence[str]) -> dict[str, Any]:
-    """Return the Arrow types of columns, of files that declare types."""
+    """Return Arrow types that the values of all files fit, where files declare types."""
     from dpforest.schema.files import ArrowFile
 
-    first = rows.files[0]
-    return {name: first.schema.field(name).type for name in names} if isinstance(first, ArrowFile) else {}
+    declared = [file.schema for file in rows.files if isinstance(file, ArrowFile)]
+    if not names or len(declared) < len(rows.files):
+        return {}
+    fields = [[schema.field(name) for name in names] for schema in declared]
+    arrow = import_module("pyarrow")
+    common = arrow.unify_schemas([arrow.schema(some) for some in fields], promote_options="permissive")
+    return dict(zip(common.names, common.types, strict=True))
 
 
 def _plain(value: Any) -> Any:

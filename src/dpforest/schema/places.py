@@ -61,6 +61,7 @@ class Source(Stream):
     >>> model = model.fit(Source(folder.name, cache=False), "outcome")
     >>> model.feature_names_in_
     array(['age'], dtype=object)
+    >>> folder.cleanup()
     """
 
     place: Any
