@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "mechanisms": {"privacy"},
     "_rows": {"schema", "_structure"},
     "_curator": {"_rows", "mechanisms", "privacy", "schema", "_structure"},
-    "inspection": {"_trees"},
+    "inspection": {"_structure", "_trees", "schema"},
     "_linear": {"_curator", "privacy", "schema"},
     "_trees": {"_curator", "privacy", "schema", "_structure"},
     "_boosting": {"_curator", "_linear", "_rows", "_trees", "mechanisms", "privacy", "schema", "_structure"},
@@ -32,11 +32,23 @@ MAY_IMPORT = {
         "mechanisms",
         "modelfile",
         "privacy",
+        "report",  # reached when a card is asked for
         "schema",
     },
     "estimates": {"_curator", "forests", "mechanisms", "privacy", "schema"},
     "audit": {"_curator", "_rows", "_structure", "_trees", "forests", "mechanisms", "privacy", "schema"},
-    "cli": {"_structure", "audit", "estimates", "forests", "modelfile", "privacy", "schema"},
+    "report": {"_structure", "inspection", "privacy", "schema"},
+    "cli": {
+        "_structure",
+        "audit",
+        "estimates",
+        "forests",
+        "inspection",
+        "modelfile",
+        "privacy",
+        "report",
+        "schema",
+    },
 }
 # The research may use all of the product. These rooms reach it, when somebody asks for it and not before.
 REACH_THE_PAPERS = {"forests", "audit", "cli"}

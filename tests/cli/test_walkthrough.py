@@ -1,4 +1,4 @@
-"""The README's twelve commands, each run exactly as it is written there, by the shell, as a user would."""
+"""The README's thirteen commands, each run exactly as it is written there, by the shell, as a user would."""
 
 import csv
 import json
@@ -37,9 +37,9 @@ def shell(tmp_path):
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_the_twelve_commands_of_the_readme(shell, monkeypatch, request, database):
+def test_the_commands_of_the_readme(shell, monkeypatch, request, database):
     run, folder = shell
-    assert sum(line.startswith("dpforest ") for line in COMMANDS) == 12
+    assert sum(line.startswith("dpforest ") for line in COMMANDS) == 13
     budget, commands = "budget.db", COMMANDS
     if database == "postgresql":  # as the text below the commands says: an address in place of the file
         budget = request.getfixturevalue("postgres_address")
@@ -59,6 +59,7 @@ def test_the_twelve_commands_of_the_readme(shell, monkeypatch, request, database
     predictions = list(csv.DictReader((folder / "predictions.csv").read_text().splitlines()))
     assert len(predictions) == 2000
     assert {row["prediction"] for row in predictions} == {"home", "died"}
+    assert "epsilon = 1, delta = 0" in (folder / "card.html").read_text()
     assert dpforest.load(folder / "model.json", key=folder / "owner.pub").guarantee_.status == "proven"
 
     # what the text below the commands says; in this process, which has compiled everything by now

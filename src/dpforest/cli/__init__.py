@@ -19,6 +19,7 @@ from dpforest.cli.inspect import inspect as inspect_command
 from dpforest.cli.keys import keys as keys_command
 from dpforest.cli.plan import plan as plan_command
 from dpforest.cli.predict import predict as predict_command
+from dpforest.cli.report import report as report_command
 from dpforest.cli.schema import schema as schema_command
 from dpforest.cli.schema_estimate import estimate
 from dpforest.cli.verify import verify as verify_command
@@ -48,6 +49,7 @@ main.add_command(budget_command)
 main.add_command(fit_command)
 main.add_command(predict_command)
 main.add_command(inspect_command)
+main.add_command(report_command)
 main.add_command(keys_command)
 main.add_command(verify_command)
 main.add_command(bench)

@@ -344,6 +344,22 @@ class PrivateForest(Charging, Foreseeing, Releasing):
 
         saved.save(self, path, key)
 
+    def report(self, path: str | os.PathLike[str], title: str = "Model card") -> None:
+        """Write the model card: one HTML page of released values and public facts.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; an existing file is replaced.
+        title : str
+            Heading of the page.
+        """
+        from dpforest.modelfile.files import write_file
+        from dpforest.report import card, collect
+
+        check_is_fitted(self)
+        write_file(path, card(collect(self), title).encode())
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> Self:
         """Read a model of this class that `save` wrote; `dpforest.load` reads any class.

@@ -1,0 +1,236 @@
+"""What a card tells: released values and public facts of one fitted model, collected in one place.
+
+Nothing here has seen a private row. Rows that the owner calls public may be scored, and are said to be so.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dpforest
+from dpforest.inspection.rules import Rule, columns_of_nodes, rules_of, splits_of
+from dpforest.privacy import Kind, Ledger, NeighboringRelation, PrivacyGuarantee
+from dpforest.schema import Classes, Nominal
+
+MOST_NODES = 4096  # of the trees that a card shows: a page should open at once
+
+
+class Spent(NamedTuple):
+    """A part of the budget: what for, how much, and as a share of all."""
+
+    purpose: str
+    amount: float
+    share: float
+
+
+class Leaves(NamedTuple):
+    """How far the noise reaches in the leaves of a tree: its size, and how many leaves hold less than it."""
+
+    tree: int
+    noise_sd: float
+    median_count: float
+    below_noise: int
+    n_leaves: int
+
+
+class Score(NamedTuple):
+    """How well public rows are predicted, in a group of them."""
+
+    group: str
+    rows: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a card tells.
+
+    Parameters
+    ----------
+    estimator : str
+        Class of the model.
+    guarantee : PrivacyGuarantee
+        What is promised, or why nothing is.
+    ledger : Ledger
+        Every query and the plan that paid.
+    receipt, signed_by : object
+        Where the charge stands and whose signature was checked; None if there is none.
+    parameters : mapping
+        How the model was made.
+    columns : sequence of (name, declaration, splits)
+        What was declared public of every column, and how many nodes cut it.
+    target : str
+        What was declared of the target.
+    spending : sequence of Spent
+        Where the budget went.
+    leaves : sequence of Leaves
+        Noise against signal; empty where leaves hold no counts.
+    importances : sequence of (name, share)
+        Largest first; empty where the model has none.
+    trees : sequence of sequence of Rule
+        Rules of the trees that are shown.
+    n_trees, depth : int
+        Of the whole forest.
+    metric : str
+        What `scores` are.
+    scores : sequence of Score
+        On rows that the owner calls public; empty without them.
+    versions : sequence of (name, version)
+        Of the software that wrote the card.
+    """
+
+    estimator: str
+    guarantee: PrivacyGuarantee
+    ledger: Ledger
+    receipt: Any
+    signed_by: str | None
+    parameters: dict[str, Any]
+    columns: Sequence[tuple[str, str, int]]
+    target: str
+    spending: Sequence[Spent]
+    leaves: Sequence[Leaves]
+    importances: Sequence[tuple[str, float]]
+    trees: Sequence[Sequence[Rule]]
+    n_trees: int
+    depth: int
+    metric: str
+    scores: Sequence[Score]
+    versions: Sequence[tuple[str, str]]
+
+
+def best_guess(epsilon: float, delta: float) -> float:
+    """Largest chance that a guess whether somebody is in the table is right, at even odds.
+
+    For (epsilon, delta)-differential privacy the true and false positive rates of any test differ by at most
+    (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh and Viswanath 2015, Theorem 2.1, at the corner of
+    the region); half of that, added to 1/2, is the best success.
+
+    Examples
+    --------
+    >>> round(best_guess(1.0, 0.0), 3), best_guess(0.0, 0.0), best_guess(float("inf"), 0.0)
+    (0.731, 0.5, 1.0)
+    """
+    if epsilon > 700:  # e^epsilon is beyond any float
+        return 1.0
+    odds = math.exp(epsilon)
+    return min(1.0, 0.5 + (odds - 1 + 2 * delta) / (2 * (odds + 1)))
+
+
+def collect(model: Any, public: tuple[Any, Any] | None = None, by: str | None = None) -> Facts:
+    """Collect the facts of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Any forest of this library but a paper's own form, which holds values that were never released.
+    public : (X, y), optional
+        Rows that are not private, to score.
+    by : str, optional
+        Column whose declared categories the scores are told for, too.
+    """
+    if hasattr(model, "published_"):
+        raise ValueError("A paper's own form is not private: its values cannot be laid out on a card.")
+    metric, scores = ("", []) if public is None else _scores(model, *public, by)
+    columns = zip(columns_of_nodes(model), splits_of(model), strict=True)
+    return Facts(
+        estimator=type(model).__name__,
+        guarantee=model.guarantee_,
+        ledger=model.ledger_,
+        receipt=model.receipt_,
+        signed_by=model.signed_by_,
+        parameters=dict(model.settings_.parameters),
+        columns=[(name, repr(declared), splits) for (name, declared), splits in columns],
+        target=repr(model.schema_.target),
+        spending=_spending(model.ledger_),
+        leaves=_leaves(model),
+        importances=_importances(model),
+        trees=_shown(model),
+        n_trees=model.trees_.n_trees,
+        depth=model.trees_.depth,
+        metric=metric,
+        scores=scores,
+        versions=[("dpforest", dpforest.__version__), ("Python", platform.python_version())],
+    )
+
+
+def _spending(ledger: Ledger) -> list[Spent]:
+    """Sum the costs of queries of one kind, over trees and levels; different rows pay beside each other."""
+    spent: dict[str, float] = {}
+    for event in ledger:
+        kind = event.query.detail if event.query.kind is Kind.OTHER else event.query.kind.value
+        spent[kind] = spent.get(kind, 0.0) + float(event.cost)
+    total = sum(spent.values())
+    return [Spent(purpose, cost, cost / total) for purpose, cost in spent.items()] if total else []
+
+
+def _leaves(model: Any) -> list[Leaves]:
+    counts, noises = model.leaf_statistics_, model.leaf_noises_
+    if counts.ndim != 3 or not isinstance(model.schema_.target, Classes) or len(noises) != len(counts):
+        return []
+    if model.additive_ is not None and model.additive_.pairs is not None:  # leaves of boosting hold no counts
+        return []
+    totals = np.abs(counts.astype(np.float64)).max(axis=2)  # the largest class of every leaf
+    return [
+        Leaves(tree, float(sd), float(np.median(line)), int((line < sd).sum()), line.size)
+        for tree, (line, sd) in enumerate(zip(totals, noises, strict=True))
+    ]
+
+
+def _importances(model: Any) -> list[tuple[str, float]]:
+    try:
+        found = np.asarray(model.feature_importances_, np.float64)
+    except AttributeError:
+        return []
+    if not np.isfinite(found).all():
+        return []
+    ranked = np.argsort(-found, kind="stable")
+    return [(model.schema_.names[at], float(found[at])) for at in ranked]
+
+
+def _shown(model: Any) -> list[tuple[Rule, ...]]:
+    """Return the rules of as many trees as a page can hold."""
+    most = max(1, MOST_NODES // max(model.trees_.n_leaves, 1))
+    return [rules_of(model, tree) for tree in range(min(most, model.trees_.n_trees))]
+
+
+def _scores(model: Any, X: Any, y: Any, by: str | None) -> tuple[str, list[Score]]:
+    """Score public rows with a known target: accuracy, or mean squared error."""
+    schema, predicted, codes = model.schema_, model.predict(X), model.schema_.encode_target(y)
+    known = codes >= 0
+    if isinstance(schema.target, Classes):
+        metric, right = "accuracy", (schema.encode_target(predicted) == codes).astype(np.float64)
+    else:
+        law = schema.range
+        metric, right = (
+            "mean squared error",
+            (predicted - law.low - codes * (law.high - law.low) / law.levels) ** 2,
+        )
+    right = right[known]
+    found = [Score("all public rows", len(right), float(right.mean()))] if len(right) else []
+    if by is None:
+        return metric, found
+    feature = schema.features.get(by)
+    if not isinstance(feature, Nominal):
+        raise ValueError(f"Scores by group need a nominal column of the schema, not {by!r}.")
+    cells = schema.encode_features(X)[known, schema.names.index(by)]
+    names = [*map(str, feature.categories), "missing", "undeclared"]
+    for cell, name in enumerate(names):
+        if (here := cells == cell).any():
+            found.append(Score(f"{by} = {name}", int(here.sum()), float(right[here].mean())))
+    return metric, found
+
+
+def relation_in_words(guarantee: PrivacyGuarantee) -> str:
+    """Say which two tables are compared."""
+    changes = {
+        NeighboringRelation.ADD_OR_REMOVE_ONE: "two tables, one with a person's rows and one without",
+        NeighboringRelation.REPLACE_ONE: "two tables in which one person's rows are different",
+        NeighboringRelation.LABEL_CHANGE: "two tables in which one label is different; features are public",
+    }
+    return f"{changes[guarantee.relation]} ({guarantee.unit})"
