@@ -5,7 +5,7 @@
 what every feature adds a little to; `dpforest.forests.guided_classification` combines the two.
 """
 
-from dpforest._linear.discriminant import ClassScores, class_scores, shrunk_counts
+from dpforest._linear.discriminant import ClassScores, LinearConfig, class_scores, shrunk_counts
 from dpforest._linear.standard import ordered_features, units
 
-__all__ = ["ClassScores", "class_scores", "ordered_features", "shrunk_counts", "units"]
+__all__ = ["ClassScores", "LinearConfig", "class_scores", "ordered_features", "shrunk_counts", "units"]

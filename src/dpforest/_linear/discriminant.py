@@ -15,6 +15,7 @@ Everything noisy is drawn towards what it would be if the classes did not differ
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -25,16 +26,25 @@ from dpforest._curator import Block, Curator
 from dpforest._linear.standard import ordered_features, standard_scales, units, whole_units
 from dpforest.privacy import Kind, Query
 
-SCALING = Fraction(2, 10)  # of the budget of this part, for centres and spreads
-PRODUCTS = Fraction(1, 4)  # of the rest, for the common covariance
-LOUDEST_COVARIANCE = 0.6  # noise of its eigenvalues above which the covariance is not worth asking for
 LEAST_EPSILON = 1e-3  # of products: in their fine units, rates of smaller budgets could not be represented
-ENOUGH_FOR_SQUARES = 20  # rows times epsilon, per class and feature
 VARIANCE = 0.3  # of a standard scale within a class, where it is not measured
 _LEAST_VARIANCE = 0.01
 _LEAST_SHARE = 0.02
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LinearConfig:
+    """Constants of the linear part; see `dpforest.forests.guided_config` for what "study" means."""
+
+    scaling: Fraction = Fraction(2, 10)  # of the budget of this part, for centres and spreads; study
+    products: Fraction = Fraction(1, 4)  # of the rest, for the common covariance; study
+    loudest_covariance: float = 0.6  # noise of its eigenvalues above which it is not asked for; study
+    enough_for_squares: float = 20  # rows times epsilon, per class and feature; study
+
+
+DEFAULTS = LinearConfig()
 
 
 class ClassScores(NamedTuple):
@@ -70,7 +80,12 @@ def shrunk_counts(counts: Floats, noise_sd: float) -> Floats:
 
 
 def class_scores(
-    curator: Curator, pool: str, share: Fraction, counts: Floats, counts_sd: float
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    counts: Floats,
+    counts_sd: float,
+    config: LinearConfig = DEFAULTS,
 ) -> ClassScores:
     """Ask for the moments of all classes and make scores of them.
 
@@ -86,21 +101,23 @@ def class_scores(
         Released class counts.
     counts_sd : float
         Standard deviation of their noise.
+    config : LinearConfig
+        Constants.
     """
     schema = curator.schema
     epsilon = float(curator.ledger.plan.amount(pool) * share)
     rows = float(shrunk_counts(counts, counts_sd).sum())
     ordered = ordered_features(schema)
     nominal = [at for at in range(schema.n_features) if at not in ordered]
-    scaling = share * SCALING if ordered else Fraction(0)
-    products = (share - scaling) * PRODUCTS
+    scaling = share * config.scaling if ordered else Fraction(0)
+    products = (share - scaling) * config.products
     for_products = epsilon * float(products / share)
     can_pay = curator.ledger.plan.currency == "pure" or _is_drawn(len(ordered), for_products)
-    if not can_pay or not _is_worth_it(len(ordered), rows, for_products):
+    if not can_pay or not _is_worth_it(len(ordered), rows, for_products, config.loudest_covariance):
         products = Fraction(0)
     scales = standard_scales(curator, pool, scaling, ordered, rows) if ordered else []
     parts = [scales]
-    if ordered and rows * epsilon >= ENOUGH_FOR_SQUARES * len(counts) * schema.n_features:
+    if ordered and rows * epsilon >= config.enough_for_squares * len(counts) * schema.n_features:
         parts.append([_even_part(scale) for scale in scales])
     # two questions: asked as one, many categories would drown the few sums of ordered features
     for_sums = (share - scaling - products) * Fraction(len(ordered), schema.n_features)
@@ -182,13 +199,13 @@ def _sum_scales(
     return [(part / one, noise) for part in np.split(sums[:, 1:], len(parts), axis=1)]
 
 
-def _is_worth_it(n_features: int, rows: float, epsilon: float) -> bool:
+def _is_worth_it(n_features: int, rows: float, epsilon: float, loudest: float) -> bool:
     """Tell whether noisy products would say more than noise about the covariance."""
     if n_features < 2 or epsilon < LEAST_EPSILON:
         return False
     n_products = n_features * (n_features + 1) // 2
     noise = math.sqrt((n_products + 1) * (n_products + 2) / 3) / (epsilon * rows)
-    return noise * math.sqrt(n_features) < LOUDEST_COVARIANCE
+    return noise * math.sqrt(n_features) < loudest
 
 
 def _is_drawn(n_features: int, rho: float) -> bool:

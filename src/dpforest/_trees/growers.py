@@ -190,7 +190,7 @@ def grow_greedy(
 
 
 def guided_shares(
-    share: Fraction, n_levels: int, n_centred: int, is_class: bool
+    share: Fraction, n_levels: int, n_centred: int, is_class: bool, ratio: Fraction = ROOT_TWO
 ) -> tuple[list[Fraction], list[Fraction]]:
     """Divide a share among the splits of some levels and the centres of those that need them.
 
@@ -201,7 +201,7 @@ def guided_shares(
     (Fraction(1, 1), [Fraction(1, 50)])
     """
     centring = share * (CENTRES * n_centred if is_class else MEAN_CENTRES * min(n_centred, 1))
-    shares = [part * (share - centring) for part in geometric_shares(n_levels, ROOT_TWO)]
+    shares = [part * (share - centring) for part in geometric_shares(n_levels, ratio)]
     return shares, [part * centring for part in _doubling_shares(n_centred)]
 
 
@@ -226,12 +226,13 @@ def grow_guided(
     most_common: Sequence[int] | None = None,
     top: FlatTrees | None = None,
     number: int | None = None,
+    ratio: Fraction = ROOT_TWO,
 ) -> FlatTrees:
     """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
 
     A level may use centred scores: how far the children's targets are from their node's own. It then first
     buys a noisy view of the targets in its nodes, deeper levels for more. Or it may use the max-operator on
-    classes, which needs no such view. Each level gets sqrt(2) times as much for its splits as the one above.
+    classes, which needs no such view. Each level gets `ratio` times as much for its splits as the one above.
 
     Parameters
     ----------
@@ -252,12 +253,14 @@ def grow_guided(
         One tree that was grown before and is to be grown further.
     number : int, optional
         Number of the tree, if it is one of several.
+    ratio : Fraction
+        Of a level's budget to that of the one above.
     """
     counted = most_common or [0] * depth
     first = 0 if top is None else top.depth
     centred = [at for at in range(max(first, 1), depth) if not counted[at]]  # the root's target is known
     is_class = len(root) > 1
-    shares, for_centres = guided_shares(share, depth - first, len(centred), is_class)
+    shares, for_centres = guided_shares(share, depth - first, len(centred), is_class, ratio)
     centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
 

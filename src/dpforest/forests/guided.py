@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,13 +21,13 @@ from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
+from dpforest.forests.guided_config import COUNTING
 from dpforest.forests.parameters import choice, parameters, whole
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier
 from dpforest.schema import Schema
 
-COUNTING = Fraction(2, 100)  # of the whole budget
 _TOLD = "telling whether the tree will do alone"
 # What the queries on the ledger are for.
 _PARTS = {

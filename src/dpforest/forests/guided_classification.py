@@ -17,49 +17,29 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from dpforest._curator import Curator, Noisy, Utility
-from dpforest._linear import ClassScores, class_scores, ordered_features, shrunk_counts, units
-from dpforest._linear.discriminant import PRODUCTS, SCALING
-from dpforest._structure import Additive, FlatTrees
-from dpforest._trees import ROOT_TWO, geometric_shares, grow_guided, guided_shares, shrunk_shares
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.guided import GuidedTree, guided_depth
+from dpforest.forests.guided_config import ClassConfig, ClassShares
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
+from dpforest._linear import (
+    ClassScores,
+    LinearConfig,
+    class_scores,
+    ordered_features,
+    shrunk_counts,
+    units,
+)
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Combination, Schema
+from dpforest._structure import Additive, FlatTrees
+from dpforest._trees import geometric_shares, grow_guided, guided_shares, shrunk_shares
 
-# Shares and thresholds below come from a study on public tables; see docs/explanation/default-forest.md.
-CHOOSING = Fraction(5, 100)  # of the model's budget, for the weights of the two parts
-SPLITTING = Fraction(70, 100)  # of the tree's budget
-ENOUGH_FOR_CENTRES = 100  # rows times epsilon, per class in a node: with fewer the max-operator is better
-TELLING = Fraction(2, 100)  # to tell whether a tree alone will do
-DEEP_ENOUGH_TO_TELL = 5  # levels; of these ...
-LEVELS_LEFT = 2  # ... so many are grown only afterwards ...
-MOST_LEVELS_TO_TELL = 4  # ... and at most so many before
-WELL_DONE = 0.7  # of the way from naming the most common class everywhere to naming one class per leaf
-MOST_LEVELS = 10  # unless max_depth says otherwise
-MOST_FOR_CENTRES = 1000  # classes: with more, their shares would be rounded away
-COMBINATIONS = 6  # columns made of two features, for each ordered feature
-MAX_COMBINATIONS = 40  # each costs as much time as a feature
-ROWS_PER_LEAF = 60  # times 1 / epsilon
-ENOUGH_FOR_BOTH = 500  # rows times epsilon, per class: with fewer a tree alone is better ...
-MANY_CLASSES = 8  # ... unless there are as many classes, which it could not tell apart
-BESIDE_A_TREE = Fraction(20, 100), Fraction(30, 100), Fraction(40, 100)  # shares of a linear part
-LINEAR_ALONE = Fraction(93, 100)  # share of a linear part that has no tree beside it
-LEAST_FOR_SPLITS = Fraction(1, 10)  # share below which a tree is one leaf
+DEFAULTS = ClassConfig()
 LINEAR_TABLES = 4  # of scores, that a linear part has at most
-ENOUGH_TO_CHOOSE = 3000  # rows times epsilon: fewer can only tell coarse choices apart
-# Weights of the tree and of the linear part to choose from.
-LINEAR_WEIGHTS = [(0.0, 1.0)]  # without splits: any other weight would only spoil the probabilities
-FEW_WEIGHTS = [(1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)]
-MANY_WEIGHTS = [
-    (tree, linear)
-    for tree in (0.0, 0.5, 1.0, 1.5)
-    for linear in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-    if tree + linear > 0
-]
+LINEAR_WEIGHTS = ((0.0, 1.0),)  # without splits: any other weight would only spoil the probabilities
 
 _TREES = """n_estimators : int or None, default=None
         Without delta there is one tree. With delta the number of rounds, up to 100; None follows from a noisy
@@ -77,7 +57,9 @@ class _Top(NamedTuple):
 _NOTHING_GROWN = _Top(FlatTrees.unsplit(1, 0), Fraction(0))
 
 
-def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: float) -> list[int]:
+def classes_to_count(
+    depth: int, shares: NDArray[np.float64], enough_per_class: float, config: ClassConfig = DEFAULTS
+) -> list[int]:
     """For every level, how many classes of a child the max-operator counts; 0 for centred scores.
 
     The first splits shall divide the classes, not single one out: each child is to keep half of those that
@@ -92,6 +74,8 @@ def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: 
         Released class shares; unequal ones count as fewer classes (exp of the entropy).
     enough_per_class : float
         Rows of all nodes times epsilon, per class.
+    config : ClassConfig
+        Constants.
 
     Examples
     --------
@@ -103,44 +87,56 @@ def classes_to_count(depth: int, shares: NDArray[np.float64], enough_per_class: 
     """
     n_classes = len(shares)
     positive = shares[shares > 0]
-    effective = math.exp(-float(positive @ np.log(positive)))
+    effective = math.exp(-float(positive @ np.log(positive))) if config.divide_classes else 1.0
     counted = [max(1, math.floor(effective / 2 ** (level + 1) + 0.5)) for level in range(depth)]
-    if 2 <= n_classes <= MOST_FOR_CENTRES:
-        n_centred = round(math.log2(max(enough_per_class / ENOUGH_FOR_CENTRES, 1.0)))
+    if 2 <= n_classes <= config.most_for_centres:
+        n_centred = round(math.log2(max(enough_per_class / config.enough_for_centres, 1.0)))
         counted = [0 if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
     return counted
 
 
 @lru_cache(maxsize=32)
-def least_shares(depth: int) -> tuple[Fraction, Fraction, Fraction]:
+def least_shares(depth: int, config: ClassConfig = DEFAULTS) -> tuple[Fraction, Fraction, Fraction]:
     """Return the least parts of the model's budget for the splits of a level, its centres, and the leaves.
 
     All paths of a fit are tried: with a linear part or without one, with first levels of a tree that are
     judged before the others, with all levels centred, to any depth up to `depth`.
     """
     splits, centres = [Fraction(1)], [Fraction(1)]
-    leaves = [1 - LINEAR_ALONE - CHOOSING]
-    for wanted, linear in itertools.product(range(depth + 1), (None, *BESIDE_A_TREE)):
-        tree = 1 - TELLING - (0 if linear is None else linear + CHOOSING)
-        levels = min(wanted - LEVELS_LEFT, MOST_LEVELS_TO_TELL) if wanted >= DEEP_ENOUGH_TO_TELL else 0
-        spent = SPLITTING * sum(geometric_shares(wanted, ROOT_TWO)[:levels], Fraction(0))
-        leaves += [tree * (1 - SPLITTING), tree - spent]
+    leaves = [config.allocate(False, config.linear_alone).leaves]
+    for wanted, linear in itertools.product(range(depth + 1), (Fraction(0), *config.beside_a_tree)):
+        shares = config.allocate(True, linear)
+        levels = _levels_to_tell(wanted, config)
+        spent = _spent_on_top(wanted, levels, config)
+        leaves += [shares.leaves, shares.splits + shares.leaves - spent]
         parts = [(spent, levels, max(levels - 1, 0))]
         for grown in range(levels + 1, wanted + 1):
-            parts.append((tree * SPLITTING - spent, grown - levels, grown - max(levels, 1)))
+            parts.append((shares.splits - spent, grown - levels, grown - max(levels, 1)))
         for share, n_levels, n_centred in parts:
-            for_splits, for_centres = guided_shares(share, n_levels, n_centred, is_class=True)
+            for_splits, for_centres = guided_shares(share, n_levels, n_centred, True, config.level_ratio)
             splits += for_splits
             centres += for_centres
     return min(splits), min(centres), min(leaves)
 
 
-def _linear_asks(schema: Schema, amount: float, share: Fraction) -> list[Ask]:
+def _levels_to_tell(depth: int, config: ClassConfig) -> int:
+    """Levels of a tree that are judged before the others are grown."""
+    if depth < config.deep_enough_to_tell:
+        return 0
+    return min(depth - config.levels_left, config.most_levels_to_tell)
+
+
+def _spent_on_top(depth: int, levels: int, config: ClassConfig) -> Fraction:
+    """Return what these first levels cost, as a part of the model's budget."""
+    return config.splitting * sum(geometric_shares(depth, config.level_ratio)[:levels], Fraction(0))
+
+
+def _linear_asks(schema: Schema, amount: float, share: Fraction, config: LinearConfig) -> list[Ask]:
     """State what `class_scores` asks with a share of the model's amount."""
     features = set(ordered_features(schema))
-    n_ordered, scaling = len(features), share * SCALING
-    sums = (share - scaling) * (1 - PRODUCTS) * Fraction(n_ordered, schema.n_features)
-    categories = (share - scaling) * (1 - PRODUCTS) - sums
+    n_ordered, scaling = len(features), share * config.scaling
+    sums = (share - scaling) * (1 - config.products) * Fraction(n_ordered, schema.n_features)
+    categories = (share - scaling) * (1 - config.products) - sums
     n_categories = sum(int(schema.n_cells[at]) for at in range(schema.n_features) if at not in features)
     asked = [  # part, times that it is divided, sums, blocks of sums
         (scaling, 2, n_ordered, n_ordered),
@@ -155,41 +151,23 @@ def _linear_asks(schema: Schema, amount: float, share: Fraction) -> list[Ask]:
 
 
 def _leaf_shares(
-    counts: NDArray[np.int64], noise_sd: float
+    counts: NDArray[np.int64], noise_sd: float, config: ClassConfig
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Class shares of every leaf, drawn towards its ancestors', and those of all leaves together."""
     total = counts.sum(axis=0, dtype=np.float64)
     prior = shrunk_counts(total, noise_sd * math.sqrt(len(counts)))
     prior = prior / prior.sum()
-    return shrunk_shares(counts, noise_sd, prior), prior
+    if config.shrink_leaves:
+        return shrunk_shares(counts, noise_sd, prior), prior
+    positive = counts.clip(0) + 1e-3 * prior
+    return positive / positive.sum(axis=1, keepdims=True), prior
 
 
-def _leaf_scores(counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
+def _leaf_scores(counts: NDArray[np.int64], noise_sd: float, config: ClassConfig) -> NDArray[np.float64]:
     """Log odds of every leaf against all leaves together."""
-    shares, prior = _leaf_shares(counts, noise_sd)
+    shares, prior = _leaf_shares(counts, noise_sd, config)
     scores: NDArray[np.float64] = np.log(shares / prior)
     return scores
-
-
-def _mixture(
-    curator: Curator, scores: ClassScores, trees: FlatTrees, leaf_scores: NDArray[np.float64], enough: float
-) -> Additive:
-    """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
-    prior = np.log(scores.counts / scores.counts.sum())
-    to_choose = FEW_WEIGHTS if enough < ENOUGH_TO_CHOOSE else MANY_WEIGHTS
-    candidates = [
-        (tree, linear, table)
-        for tree, linear in (to_choose if trees.depth else LINEAR_WEIGHTS)
-        for table in (range(len(scores.tables)) if linear else [0])
-    ]
-    weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
-    best = curator.best_mixture(
-        "model", CHOOSING, trees, prior, leaf_scores, scores.tables, weights, table_of
-    )
-    tree, linear, table = candidates[best]
-    summed = linear * scores.tables[table]
-    summed[0] += prior  # every row has one cell of the first feature
-    return Additive.of(summed, tree)
 
 
 @parameters
@@ -203,8 +181,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
-    The linear part is a discriminant on noisy moments of the classes (see `dpforest._linear`). It is asked
-    for
+    The linear part is a discriminant on noisy moments of the classes (see `dpforest._linear`). It is asked for
     where there are rows enough for it; how much it and the tree weigh is then chosen privately, by the number
     of rows that each mixture names correctly.
 
@@ -236,13 +213,14 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     """
 
     _most_trees: ClassVar[int] = 1
+    _config: ClassVar[ClassConfig] = DEFAULTS
 
     def _pure_columns(self, schema: Schema, words: RandomWords) -> Schema:
         """Add sums and differences of random pairs of ordered features, so that cuts can be oblique."""
         ordered = [name for name, feature in schema.features.items() if not feature.is_nominal]
         if len(ordered) < 2:
             return schema
-        n_more = min(COMBINATIONS * len(ordered), MAX_COMBINATIONS)
+        n_more = min(self._config.combinations * len(ordered), self._config.max_combinations)
         coins = words.fork("columns").take(3 * n_more).astype(object).reshape(n_more, 3)
         drawn: dict[Combination, None] = {}  # keeps the order, drops repetitions
         for one, other, sign in coins:
@@ -253,43 +231,45 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Schema(schema.features, schema.target, tuple(drawn))
 
     def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
-        return self._guided_shapes(schema, n_trees=1, most=MOST_LEVELS)
+        return self._guided_shapes(schema, n_trees=1, most=self._config.most_levels)
 
     def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
-        splits, centres, leaves = least_shares(shape.depth)
+        config = self._config
+        splits, centres, leaves = least_shares(shape.depth, config)
         amount = float(self.privacy_plan().amount("model"))
-        little, much = (_linear_asks(schema, amount, share) for share in (min(BESIDE_A_TREE), LINEAR_ALONE))
+        least_and_most = min(config.beside_a_tree), config.linear_alone
+        little, much = (_linear_asks(schema, amount, share, config.linear) for share in least_and_most)
         return [
             Ask("count"),
             choose("model", splits, 1, Utility.CENTRED.range_for(schema)),
             Ask("model", centres),
-            Ask("model", TELLING),
+            Ask("model", config.telling),
             Ask("model", leaves),
-            choose("model", CHOOSING, 1, 1),
+            choose("model", config.choosing, 1, 1),
             *little,
             *much,
         ]
 
     def _train_purely(self, curator: Curator) -> Trained:
+        config = self._config
         released, sd = curator.class_counts("count")
         counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
         linear = self._linear_share(enough, len(counts), curator.schema)
-        tree, top = Fraction(1), _NOTHING_GROWN
-        if 0 < linear < tree / 2 and self._depth(enough) >= DEEP_ENOUGH_TO_TELL:
-            tree -= TELLING
-            top = self._top(curator, rows, enough)
-            if self._does_well(curator, top.tree, rows):
-                linear = Fraction(0)
+        levels = _levels_to_tell(self._depth(enough), config) if 0 < linear < Fraction(1, 2) else 0
+        top = self._top(curator, rows, enough, levels) if levels else _NOTHING_GROWN
+        if levels and self._does_well(curator, top.tree, rows):
+            linear = Fraction(0)
+        shares = config.allocate(levels > 0, linear)
         if not linear:
-            trees, (leaves, sd) = self._tree(curator, tree, rows, enough, top)
+            trees, (leaves, sd) = self._tree(curator, shares, rows, enough, top)
             return Trained(trees, leaves, (sd,))
-        scores = class_scores(curator, "model", linear, counts, sd)
-        tree -= linear + CHOOSING
-        trees, (leaves, sd) = self._tree(curator, tree, scores.counts, enough * float(tree), top)
-        leaf_scores = _leaf_scores(leaves[0], sd)
-        return Trained(trees, leaves, (sd,), _mixture(curator, scores, trees, leaf_scores, enough))
+        scores = class_scores(curator, "model", linear, counts, sd, config.linear)
+        for_tree = float(shares.splits + shares.leaves)
+        trees, (leaves, sd) = self._tree(curator, shares, scores.counts, enough * for_tree, top)
+        leaf_scores = _leaf_scores(leaves[0], sd, config)
+        return Trained(trees, leaves, (sd,), self._mixture(curator, scores, trees, leaf_scores, enough))
 
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
@@ -297,55 +277,87 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         A tree that cannot afford a leaf per class leaves all to the linear part, which with many rows needs
         less.
         """
-        little, some, much = BESIDE_A_TREE
+        config = self._config
+        little, some, much = config.beside_a_tree
         n_cells = int(schema.n_cells[: schema.n_features].max())
         if LINEAR_TABLES * schema.n_features * n_cells * n_classes > MAX_TABLE_ENTRIES:
             return Fraction(0)
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
-        if per_class < ENOUGH_FOR_BOTH or per_sum < 4:
-            return LINEAR_ALONE if n_classes >= MANY_CLASSES and per_sum >= 2 else Fraction(0)
-        if per_sum < 150:
+        if per_class < config.enough_for_both or per_sum < config.least_per_sum:
+            alone = n_classes >= config.many_classes and per_sum >= config.least_per_sum_alone
+            return config.linear_alone if alone else Fraction(0)
+        if per_sum < config.some_per_sum:
             return much if n_classes > 2 else some
-        return some if per_sum < 2000 else little
+        return some if per_sum < config.many_per_sum else little
 
     def _depth(self, enough: float) -> int:
         most = self._limits.depth
-        return most if self.max_depth is not None else guided_depth(enough, ROWS_PER_LEAF, 2, most)
+        return (
+            most if self.max_depth is not None else guided_depth(enough, self._config.rows_per_leaf, 2, most)
+        )
 
-    def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float) -> _Top:
+    def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float, levels: int) -> _Top:
         """Grow the first levels of a tree to which the rest of the budget may go."""
-        depth = self._depth(enough)
-        levels = min(depth - LEVELS_LEFT, MOST_LEVELS_TO_TELL)
-        spent = SPLITTING * sum(geometric_shares(depth, ROOT_TWO)[:levels])
+        spent = _spent_on_top(self._depth(enough), levels, self._config)
         shares = rows / rows.sum()
-        counted = classes_to_count(levels, shares, enough / len(rows))
-        return _Top(grow_guided(curator, "model", spent, levels, shares, counted), spent)
+        counted = classes_to_count(levels, shares, enough / len(rows), self._config)
+        ratio = self._config.level_ratio
+        return _Top(grow_guided(curator, "model", spent, levels, shares, counted, ratio=ratio), spent)
 
     def _does_well(self, curator: Curator, top: FlatTrees, rows: NDArray[np.float64]) -> bool:
         """Tell whether the first levels of a tree go far from naming one class to naming one per leaf."""
         shares = np.sort(rows / rows.sum())[::-1]
-        right = float(curator.rows_of_majority("model", top, TELLING).values[0]) / float(rows.sum())
+        named = curator.rows_of_majority("model", top, self._config.telling).values[0]
+        right = float(named) / float(rows.sum())
         worst, best = float(shares[0]), float(shares[: top.n_leaves].sum())
-        return right - worst >= WELL_DONE * (best - worst)
+        return right - worst >= self._config.well_done * (best - worst)
 
     def _tree(
-        self, curator: Curator, share: Fraction, rows: NDArray[np.float64], enough: float, top: _Top
+        self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float, top: _Top
     ) -> tuple[FlatTrees, Noisy]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
-        depth = max(self._depth(enough), top.tree.depth) if share >= LEAST_FOR_SPLITS else 0
+        depth = max(self._depth(enough), top.tree.depth) if shares.splits else 0
         # a tree that is grown no further leaves all that is left to its leaves
-        splitting = share * SPLITTING - top.spent if depth > top.tree.depth else Fraction(0)
-        shares = rows / rows.sum()
-        counted = classes_to_count(depth, shares, enough / len(rows))
-        trees = grow_guided(curator, "model", splitting, depth, shares, counted, top.tree)
-        return trees, curator.leaf_histograms("model", trees, share - top.spent - splitting)
+        splitting = shares.splits - top.spent if depth > top.tree.depth else Fraction(0)
+        of_class = rows / rows.sum()
+        counted = classes_to_count(depth, of_class, enough / len(rows), self._config)
+        ratio = self._config.level_ratio
+        trees = grow_guided(curator, "model", splitting, depth, of_class, counted, top.tree, ratio=ratio)
+        left = shares.splits + shares.leaves - top.spent - splitting
+        return trees, curator.leaf_histograms("model", trees, left)
+
+    def _mixture(
+        self,
+        curator: Curator,
+        scores: ClassScores,
+        trees: FlatTrees,
+        leaf_scores: NDArray[np.float64],
+        enough: float,
+    ) -> Additive:
+        """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
+        config = self._config
+        prior = np.log(scores.counts / scores.counts.sum())
+        to_choose = config.few_weights if enough < config.enough_to_choose else config.many_weights
+        candidates = [
+            (tree, linear, table)
+            for tree, linear in (to_choose if trees.depth else LINEAR_WEIGHTS)
+            for table in (range(len(scores.tables)) if linear else [0])
+        ]
+        weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
+        best = curator.best_mixture(
+            "model", config.choosing, trees, prior, leaf_scores, scores.tables, weights, table_of
+        )
+        tree, linear, table = candidates[best]
+        summed = linear * scores.tables[table]
+        summed[0] += prior  # every row has one cell of the first feature
+        return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         counts, noise_sd = release.statistics[0], release.trained.leaf_noises[0]
         if release.trained.additive is not None:
-            return _leaf_scores(counts, noise_sd)[None]
-        return _leaf_shares(counts, noise_sd)[0][None]
+            return _leaf_scores(counts, noise_sd, self._config)[None]
+        return _leaf_shares(counts, noise_sd, self._config)[0][None]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -20,28 +20,15 @@ from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import WHOLE, Ask, Shape, choose, count_leaves
 from dpforest.forests.guided import GuidedTree, guided_depth
+from dpforest.forests.guided_config import NumberConfig
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
 
-# Parts of the model's budget.
-CLIPPING = Fraction(3, 100)
-MOST_FOR_CLIPPING = Fraction(20, 100)  # where CLIPPING is not enough
-RESIDUAL_CLIPPING = Fraction(5, 100)  # of a tree's
-SPLITTING = Fraction(60, 100)  # of the rest of a tree's
-ENOUGH_TO_SPLIT = 200  # rows times epsilon; fewer are best predicted by their mean
-ENOUGH_TO_BOOST = 60_000  # rows times epsilon
-ROUNDS = 3
-LEARNING_RATE = 0.8  # of each tree, if there are several
-ROWS_PER_LEAF = 300  # times 1 / epsilon, for each tree
-MOST_CLIPPED = 0.05  # of the rows, at either end
-TAIL = 8.0  # rows times epsilon that a clip bound may miss by
+DEFAULTS = NumberConfig()
 OUT_OF = 10_000  # rows, of which a clip bound leaves out some
-BOOSTED_LEVELS = 6  # that trees must be able to have if there are to be several
-MOST_LEVELS = 9  # unless max_depth says otherwise
-LEAST_SPAN = 0.02  # of the span before, or it is kept
 
 _N_TREES = """n_estimators : int or None, default=None
         Number of trees, up to 10; None takes three where rows times epsilon are enough, else one. With delta
@@ -83,57 +70,66 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     """
 
     _most_trees: ClassVar[int] = 10
+    _config: ClassVar[NumberConfig] = DEFAULTS
 
     def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
         if self.n_estimators is not None:
-            yield from self._guided_shapes(schema, self.n_estimators, MOST_LEVELS)
+            yield from self._guided_shapes(schema, self.n_estimators, self._config.most_levels)
             return
-        several = self._guided_shapes(schema, ROUNDS, MOST_LEVELS)
-        yield from (shape for shape in several if shape.depth >= BOOSTED_LEVELS or self.max_depth is not None)
-        yield from self._guided_shapes(schema, 1, MOST_LEVELS)
+        several = self._guided_shapes(schema, self._config.rounds, self._config.most_levels)
+        yield from (
+            shape
+            for shape in several
+            if shape.depth >= self._config.boosted_levels or self.max_depth is not None
+        )
+        yield from self._guided_shapes(schema, 1, self._config.most_levels)
 
     def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
-        tree = (1 - MOST_FOR_CLIPPING) * (1 - RESIDUAL_CLIPPING) / shape.n_trees
+        tree = (1 - self._config.most_for_clipping) * (1 - self._config.residual_clipping) / shape.n_trees
         splits, centres = guided_shares(
-            tree * SPLITTING, shape.depth, max(shape.depth - 1, 0), is_class=False
+            tree * self._config.splitting, shape.depth, max(shape.depth - 1, 0), is_class=False
         )
         return [
             count_leaves(schema, pool="count"),
             choose("model", min(splits, default=WHOLE), 1, Utility.CENTRED_TARGET.range_for(schema)),
             count_leaves(schema, pool="model", share=min(centres, default=WHOLE)),
-            count_leaves(schema, pool="model", share=tree * (1 - SPLITTING)),
+            count_leaves(schema, pool="model", share=tree * (1 - self._config.splitting)),
         ]
 
     def _train_purely(self, curator: Curator) -> Trained:
         schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
         enough = rows * self._finite_epsilon
-        least = _least_to_clip(enough)
-        clipping = max(CLIPPING, least) if least <= MOST_FOR_CLIPPING else Fraction(0)
+        least = _least_to_clip(enough, self._config)
+        clipping = (
+            max(self._config.clipping, least) if least <= self._config.most_for_clipping else Fraction(0)
+        )
         if not _can_clip(curator, clipping):
             clipping = Fraction(0)
-        low, high = _clip(curator, clipping, enough, (0.0, float(levels)))
+        low, high = _clip(curator, clipping, enough, (0.0, float(levels)), self._config)
         constant = min(max(mean, low), high)
         span = low - constant, high - constant
         curator.subtract(*span, constant=constant)
         share = 1 - clipping
-        rounds = self._limits.n_trees if enough * float(share) >= ENOUGH_TO_BOOST else 1
+        rounds = self._limits.n_trees if enough * float(share) >= self._config.enough_to_boost else 1
         n_trees = self.n_estimators or rounds
-        weight = LEARNING_RATE if n_trees > 1 else 1.0
+        weight = self._config.learning_rate if n_trees > 1 else 1.0
         depth = self.max_depth
         if depth is None:
-            lowest = 1 if enough >= ENOUGH_TO_SPLIT else 0
-            depth = guided_depth(enough * float(share) / n_trees, ROWS_PER_LEAF, lowest, self._limits.depth)
+            lowest = 1 if enough >= self._config.enough_to_split else 0
+            depth = guided_depth(
+                enough * float(share) / n_trees, self._config.rows_per_leaf, lowest, self._limits.depth
+            )
 
         grown, sums, noises, spans = [], [], [], []
         for number in range(n_trees):
             tree_share = share / n_trees
-            clipping = tree_share * RESIDUAL_CLIPPING
+            clipping = tree_share * self._config.residual_clipping
             if number and clipping >= least and _can_clip(curator, clipping):
-                span = _clip(curator, clipping, enough, span, number)
+                span = _clip(curator, clipping, enough, span, self._config, number)
                 curator.subtract(*span)
                 tree_share -= clipping
-            splitting = tree_share * SPLITTING * min(depth, 1)
+            splitting = tree_share * self._config.splitting * min(depth, 1)
             zero = np.array([-span[0] / (span[1] - span[0]) * levels])
             tree = grow_guided(curator, "model", splitting, depth, zero, number=number)
             query = Query(Kind.LEAF_SUMS, tree=number)
@@ -187,9 +183,9 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float]:
     return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
 
 
-def _least_to_clip(enough: float) -> Fraction:
+def _least_to_clip(enough: float, config: NumberConfig) -> Fraction:
     """Part of the model's budget with which private quantiles miss few rows."""
-    return Fraction(math.ceil(20_000 * TAIL / (MOST_CLIPPED * enough)), 10_000)
+    return Fraction(math.ceil(20_000 * config.tail / (config.most_clipped * enough)), 10_000)
 
 
 def _can_clip(curator: Curator, share: Fraction) -> bool:
@@ -199,7 +195,12 @@ def _can_clip(curator: Curator, share: Fraction) -> bool:
 
 
 def _clip(
-    curator: Curator, share: Fraction, enough: float, span: tuple[float, float], tree: int | None = None
+    curator: Curator,
+    share: Fraction,
+    enough: float,
+    span: tuple[float, float],
+    config: NumberConfig,
+    tree: int | None = None,
 ) -> tuple[float, float]:
     """Private quantiles within the present span of the target, or nothing if there is nothing to spend.
 
@@ -207,13 +208,13 @@ def _clip(
     """
     if not share:
         return span
-    few = max(math.ceil(TAIL / (enough * float(share / 2)) * OUT_OF), 1)
+    few = max(math.ceil(config.tail / (enough * float(share / 2)) * OUT_OF), 1)
     width = (span[1] - span[0]) / curator.schema.range.levels
     low = curator.target_quantile("model", share / 2, Query(Kind.LOWER_BOUND, tree=tree), few, OUT_OF)
     high = curator.target_quantile(
         "model", share / 2, Query(Kind.UPPER_BOUND, tree=tree), OUT_OF - few, OUT_OF
     )
-    if (high - low) * width < LEAST_SPAN * (span[1] - span[0]):
+    if (high - low) * width < config.least_span * (span[1] - span[0]):
         return span
     return span[0] + low * width, span[0] + (high + 1) * width
 

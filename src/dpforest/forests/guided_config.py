@@ -1,0 +1,138 @@
+"""Every constant of the default forests without delta, each with where it comes from.
+
+"Study" is the measurement on public tables of docs/explanation/default-forest.md: a constant was moved up and
+down, the others held, and stayed where the mean over all tables was best. A change of less than half a point
+was not followed. Amounts are parts of a budget; "rows times epsilon" (noisy rows, the whole epsilon) says how
+far a count of all rows stands out of its noise, and is what all sizes are measured in.
+
+`dataclasses.replace` makes a forest with one part taken out: see `dpforest.papers.experiments.ablations`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
+
+from dpforest._linear import LinearConfig
+
+COUNTING = Fraction(2, 100)  # of the whole budget, for noisy totals; study: 1 to 5 % are alike
+NEVER = float("inf")
+
+Weights = tuple[tuple[float, float], ...]  # of the tree and of the linear part
+
+_FEW_WEIGHTS = (1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)
+_MANY_WEIGHTS = tuple(
+    (tree, linear)
+    for tree in (0.0, 0.5, 1.0, 1.5)
+    for linear in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+    if tree + linear > 0
+)
+
+
+class ClassShares(NamedTuple):
+    """Where the model's budget goes: parts that add up to 1."""
+
+    telling: Fraction
+    linear: Fraction
+    choosing: Fraction
+    splits: Fraction
+    leaves: Fraction
+
+
+@dataclass(frozen=True)
+class ClassConfig:
+    """Constants of `PrivateForestClassifier`."""
+
+    # --- parts of the model's budget
+    choosing: Fraction = Fraction(5, 100)  # weights of the two parts; study: 3 to 10 % are alike
+    telling: Fraction = Fraction(2, 100)  # whether a tree alone will do; a count of rows is cheap
+    splitting: Fraction = Fraction(
+        70, 100
+    )  # of the tree's, the rest is for leaves; study: 60 to 75 % are alike
+    level_ratio: Fraction = Fraction(
+        1414, 1000
+    )  # of a level to the one above; study: +0.5 points over equal ones
+    beside_a_tree: tuple[Fraction, Fraction, Fraction] = (  # linear part: study, by rows per sum (below)
+        Fraction(20, 100),
+        Fraction(30, 100),
+        Fraction(40, 100),
+    )
+    linear_alone: Fraction = Fraction(
+        93, 100
+    )  # linear part without splits beside it: all but choosing and a leaf
+    least_for_splits: Fraction = Fraction(1, 10)  # with less a tree is one leaf
+
+    # --- when a linear part is asked for; rows times epsilon, per class
+    enough_for_both: float = 500  # with fewer a tree alone is better (study) ...
+    least_per_sum: float = 4  # ... as with fewer of them per feature: sums would drown in noise
+    many_classes: float = 8  # from so many on a starved tree could not tell them apart: linear part alone ...
+    least_per_sum_alone: float = 2  # ... from so many per feature on
+    some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
+    many_per_sum: float = 2000  # from here on, 20 %
+    linear: LinearConfig = field(default_factory=LinearConfig)
+
+    # --- whether the tree will do alone
+    deep_enough_to_tell: float = 5  # levels; a shallower tree says too little ...
+    levels_left: int = 2  # ... of these so many are grown only afterwards ...
+    most_levels_to_tell: int = 4  # ... and at most so many before
+    well_done: float = 0.7  # of the way from one class everywhere to one class per leaf; study
+
+    # --- the tree
+    most_levels: int = 10  # deeper ones gain nothing up to epsilon 10 (study), and cost room
+    rows_per_leaf: float = 60  # times 1 / epsilon; study: 40 to 100 are alike
+    enough_for_centres: float = (
+        100  # rows times epsilon per class in a node: with fewer the max-operator is better
+    )
+    most_for_centres: int = 1000  # classes: with more, shares in units of 1 / 4096 would be rounded away
+    divide_classes: bool = True  # first splits count half of a child's classes
+    combinations: int = 6  # columns made of two features, per ordered feature; study: 3 to 6, +0.7 points
+    max_combinations: int = 40  # each costs as much time as a feature
+    shrink_leaves: bool = True  # False: class shares as they were released
+
+    # --- weights of tree and linear part
+    enough_to_choose: float = 3000  # rows times epsilon: fewer can only tell coarse choices apart
+    few_weights: Weights = _FEW_WEIGHTS
+    many_weights: Weights = _MANY_WEIGHTS
+
+    def allocate(self, telling: bool, linear: Fraction) -> ClassShares:
+        """Divide the model's budget.
+
+        Parameters
+        ----------
+        telling : bool
+            Whether the first levels of the tree are judged before the others are grown.
+        linear : Fraction
+            Part of the linear part, 0 if there is none.
+
+        Examples
+        --------
+        >>> shares = ClassConfig().allocate(telling=True, linear=Fraction(3, 10))
+        >>> sum(shares), str(shares.linear), str(shares.splits)
+        (Fraction(1, 1), '3/10', '441/1000')
+        """
+        told = self.telling if telling else Fraction(0)
+        choosing = self.choosing if linear else Fraction(0)
+        tree = 1 - told - linear - choosing
+        splits = tree * self.splitting if tree >= self.least_for_splits else Fraction(0)
+        return ClassShares(told, linear, choosing, splits, tree - splits)
+
+
+@dataclass(frozen=True)
+class NumberConfig:
+    """Constants of `PrivateForestRegressor`."""
+
+    clipping: Fraction = Fraction(3, 100)  # of the model's budget, for clip bounds ...
+    most_for_clipping: Fraction = Fraction(20, 100)  # ... or up to so much, where that is not enough
+    residual_clipping: Fraction = Fraction(5, 100)  # of a tree's budget; study: 3 to 10 % are alike
+    splitting: Fraction = Fraction(60, 100)  # of the rest of a tree's
+    enough_to_split: float = 200  # rows times epsilon; fewer are best predicted by their mean (study)
+    enough_to_boost: float = 60_000  # rows times epsilon from which several trees are better than one (study)
+    rounds: int = 3  # trees then
+    learning_rate: float = 0.8  # of each tree, if there are several
+    rows_per_leaf: float = 300  # times 1 / epsilon, for each tree; study
+    most_clipped: float = 0.05  # of the rows, at either end; more would bias the mean too much
+    tail: float = 8.0  # rows times epsilon that a clip bound may miss by: probability e^-4 at half its budget
+    boosted_levels: int = 6  # that trees must be able to have if there are to be several
+    most_levels: int = 9  # unless max_depth says otherwise
+    least_span: float = 0.02  # of the span before, or it is kept
