@@ -13,7 +13,7 @@ from dpforest._rows import (
     LeafCounts,
     LeafSums,
     MemoryRows,
-    NumberCorrect,
+    MixtureScores,
     fold_by_nodes,
 )
 
@@ -54,6 +54,6 @@ def cell_moments(rows, trees, level, asked, width, squares=True, tree_of_row=Non
     return np.concatenate([table for _, table in groups])
 
 
-def number_correct(rows, trees, prior, leaf_scores, tables, weights, table_of):
+def mixture_scores(rows, trees, prior, leaf_scores, tables, weights, table_of):
     scores = {"leaf_scores": leaf_scores, "tables": tables, "weights": weights, "table_of": table_of}
-    return rows.fold(NumberCorrect(rows.grid, trees, trees.depth, prior=prior, **scores))
+    return rows.fold(MixtureScores(rows.grid, trees, trees.depth, prior=prior, **scores))

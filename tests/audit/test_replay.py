@@ -42,7 +42,7 @@ PERMUTED = dpforest.DiPriMeForestClassifier(2, schema=TWO, max_depth=2, variant=
 GUIDED = dpforest.PrivateForestClassifier(schema=TWO, max_depth=2)
 BY_GINI = FriedmanSchusterTreeClassifier(schema=TWO, max_depth=1, criterion="gini")
 MEANS = dpforest.DiPriMeForestRegressor(2, schema=NUMBERS, max_depth=1)
-BOOSTED = dpforest.PrivateForestRegressor(2, schema=NUMBERS, max_depth=1, epsilon=200.0)
+BOOSTED = dpforest.PrivateForestRegressor(2, schema=NUMBERS, max_depth=1, epsilon=50.0)
 
 
 def replayed(model, label=1, **changes):

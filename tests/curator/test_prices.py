@@ -48,6 +48,7 @@ BLOCKS = [
 LINES = [Block(0, np.full((6, 1), 5)), Block(1, np.full((5, 1), -4))]
 # cells of two columns and codes of the target, some of them together and one left out
 CELL_GROUPS = {0: np.array([0, 0, 1, 2, 2, -1]), 1: np.arange(5), THE_TARGET: np.arange(3)}
+PARTS = np.ones((2, 2, 6), np.int64)
 # the last step of the summed logarithms: 1024 (65537 ln 65537 - 65536 ln 65536), rounded down
 ENTROPY_STEP = 12_380
 
@@ -98,7 +99,7 @@ def features(curator):
 def mixture(curator):
     tables, weights, first = np.zeros((1, 2, 6, 3)), np.ones((4, 2)), np.zeros(4, np.int64)
     tree = FlatTrees.unsplit(1, 0)
-    return curator.best_mixture("all", WHOLE, tree, np.zeros(3), np.zeros((1, 3)), tables, weights, first)
+    return curator.best_mixture("all", WHOLE, tree, np.zeros(3), np.zeros((1, 1, 3)), tables, weights, first)
 
 
 def first_cell(cells, target):
@@ -128,10 +129,13 @@ CASES = {
     "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
     "lookup_sums": Case(CLASSES, lambda c: c.lookup_sums("all", WHOLE, "s", BLOCKS, 5, True), 5, 3 * 5**2),
     "product_sums": Case(CLASSES, lambda c: c.product_sums("all", WHOLE, "p", LINES, 5), 25, 3 * 25**2),
-    "best_mixture": Case(CLASSES, mixture, 1, 1),
     "group_counts": Case(CLASSES, lambda c: c.group_counts("all", WHOLE, "g", CELL_GROUPS), 3, 3),
     "scored_counts": Case(CLASSES, lambda c: c.scored_counts("all", WHOLE, "s", first_cell, 6), 1, 1),
     "scored_sums": Case(CLASSES, lambda c: c.scored_sums("all", WHOLE, "s", first_cell, 5), 5, 25),
+    # targets are 0 to 8 and measured from 2: at most 6 away
+    "target_sums": Case(TARGET, lambda c: c.target_sums("all", WHOLE, "t", BLOCKS, 5, 2), 30, 3 * 30**2),
+    "part_products": Case(TARGET, lambda c: c.part_products("all", WHOLE, "w", PARTS, 7, 2), 49, 6 * 49**2),
+    "best_mixture": Case(CLASSES, mixture, 1024, 1024),
     "label_sums": Case(CLASSES, lambda c: c.label_sums("all", WEIGHTS), 8, 20, relation=LABEL),
     "label_sums, two labels": Case(TWO, lambda c: c.label_sums("all", WEIGHTS), 4, 10, relation=LABEL),
 }

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
-from dpforest._curator import Block, Curator, PrivateTable
+from dpforest._curator import MIXTURE_UNIT, Block, Curator, PrivateTable
 from dpforest._structure import FlatTrees
 from dpforest.mechanisms import (
     RandomWords,
@@ -16,7 +17,7 @@ from dpforest.mechanisms import (
     quantile_log_pmf,
 )
 from dpforest.privacy import BudgetPlan, NeighboringRelation, PrivacyError
-from tests.counting import number_correct, rows_of_cells
+from tests.counting import mixture_scores, rows_of_cells
 from tests.curator.conftest import CLASSES, TARGET, rows_of
 from tests.curator.test_queries import RECORDS, assert_follows
 from tests.neighbours import neighbours
@@ -132,7 +133,7 @@ def test_blocks_beyond_their_bound_are_refused(open_curator):
 
 
 def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
-    prior, leaf = np.array([0.0, 0.1, 0.0]), np.array([[0.0, 1.0, 0.0]])
+    prior, leaf = np.array([0.0, 0.1, 0.0]), np.array([[[0.0, 1.0, 0.0]]])
     tables = np.zeros((1, 2, 6, 3))
     tables[0, 1, 0, 0] = tables[0, 1, 2, 2] = 3.0  # category a means class 0, c class 2
     weights, table_of = np.array([[1.0, 0.0], [0.0, 0.01], [1.0, 1.0]]), np.zeros(3, np.int64)
@@ -142,27 +143,48 @@ def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
         with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
             chosen.append(curator.best_mixture("everything", Fraction(1), *asked))
     cells, labels = CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0])
-    correct = number_correct(rows_of_cells(cells, labels, CLASSES.n_cells, 3), *asked)
-    np.testing.assert_array_equal(correct, [2, 2, 4])
-    log_pmf = exponential_log_pmf(correct[None], [1, 1, 1], Rate.floor(Fraction(1, 2)))[0]
+    scores = mixture_scores(rows_of_cells(cells, labels, CLASSES.n_cells, 3), *asked)
+    assert scores.argmax() == 2
+    log_pmf = exponential_log_pmf(scores[None], [1, 1, 1], Rate.floor(Fraction(1, 2 * MIXTURE_UNIT)))[0]
     assert_follows(np.array(chosen), log_pmf)
 
 
-def test_number_correct_grows_by_at_most_one():
-    """Monotone with W = 1: on random scores, every row added counts 0 or 1 for every candidate."""
+def worth_by_the_book(scores, labels):
+    """Half for a highest score that is right, a quarter of 1 + 2 q_y - sum of q squared, for every row."""
+    shares = softmax(scores, axis=1)
+    own = shares[np.arange(len(labels)), labels]
+    right = scores.argmax(axis=1) == labels
+    return right / 2 + (1 + 2 * own - (shares**2).sum(axis=1)) / 4
+
+
+@pytest.mark.parametrize("by_class", [False, True])
+def test_mixtures_are_worth_what_the_book_says(by_class):
+    """To the last row within the rounding of shares and of scores, which are in steps of 1/64."""
     rng = np.random.default_rng(0)
     cells, labels = rng.integers(0, 4, (60, 2)).astype(np.uint8), rng.integers(0, 3, 60).astype(np.int32)
     tables, weights, table_of = rng.normal(size=(2, 2, 6, 3)), rng.random((9, 2)), rng.integers(0, 2, 9)
-    prior, leaf, tree = rng.normal(size=3), rng.normal(size=(1, 3)), FlatTrees.unsplit(1, 0)
-    asked = (tree, prior, leaf, tables, weights, table_of)
-    growing = [rows_of_cells(cells[:n], labels[:n], CLASSES.n_cells, 3) for n in range(61)]
-    counts = [number_correct(rows, *asked) for rows in growing]
-    steps = np.diff(counts, axis=0)
-    assert steps.min() == 0
-    assert steps.max() == 1
+    prior, leaf = rng.normal(size=3), rng.normal(size=(1, 3 if by_class else 1, 3))
+    asked = (FlatTrees.unsplit(1, 0), prior, leaf, tables, weights, table_of)
+    found = mixture_scores(rows_of_cells(cells, labels, CLASSES.n_cells, 3), *asked)
     for candidate, ((of_leaf, of_table), table) in enumerate(zip(weights, table_of, strict=True)):
-        scores = prior + of_leaf * leaf[0] + of_table * tables[table][[0, 1], cells].sum(axis=1)
-        assert counts[-1][candidate] == (scores.argmax(axis=1) == labels).sum()
+        of_rows = leaf[0, labels if by_class else np.zeros(60, int)]
+        scores = prior + of_leaf * of_rows + of_table * tables[table][[0, 1], cells].sum(axis=1)
+        worth = worth_by_the_book(scores, labels).sum()
+        assert found[candidate] / MIXTURE_UNIT == pytest.approx(worth, abs=60 * 0.01)
+
+
+def test_what_a_row_adds_to_mixtures_is_between_nothing_and_a_unit():
+    """All scores of -20, 0, 1 or 700 of three classes, and all classes: W is the unit, and it is reached."""
+    grid = np.array(list(itertools.product((-20.0, 0.0, 1.0, 700.0), repeat=3)))
+    tables, table_of = np.zeros((1, 2, 6, 3)), np.zeros(len(grid), np.int64)
+    weights = np.zeros((1, 2))
+    steps = []
+    for scores, label in itertools.product(grid, range(3)):
+        rows = rows_of_cells(np.zeros((1, 2), np.uint8), np.array([label], np.int32), CLASSES.n_cells, 3)
+        asked = (FlatTrees.unsplit(1, 0), scores, np.zeros((1, 1, 3)), tables, weights, table_of[:1])
+        steps.append(int(mixture_scores(rows, *asked)[0]))
+    assert min(steps) == 0
+    assert max(steps) == MIXTURE_UNIT
 
 
 def test_target_quantiles_follow_the_mechanism(open_curator):

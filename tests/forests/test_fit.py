@@ -221,9 +221,9 @@ def test_a_tiny_budget_is_served_with_loud_noise(model, patients):
     assert len(fitted.predict(patients[0])) == 3000
 
 
-@pytest.mark.parametrize(("boxes", "has_linear_part"), [(True, False), (False, True)])
-def test_the_linear_part_is_asked_for_where_the_tree_does_not_do_well(boxes, has_linear_part):
-    """Classes that are boxes need no linear part; sums of many features do."""
+@pytest.mark.parametrize("boxes", [True, False])
+def test_the_linear_part_gets_its_share_where_the_tree_does_not_do_well(boxes):
+    """Classes that are boxes need little of a linear part; sums of many features need all of it."""
     rng = np.random.default_rng(0)
     X = rng.random((20_000, 12))
     y = 2 * (X[:, 0] > 0.5) + (X[:, 1] > 0.3) if boxes else np.digitize(X.sum(axis=1), [5.3, 6.0, 6.7])
@@ -231,10 +231,28 @@ def test_the_linear_part_is_asked_for_where_the_tree_does_not_do_well(boxes, has
     with pytest.warns(PrivacyLeakWarning):
         model.fit(X, y)
     assert "rows of the majority in their leaves" in model.noise_scales_
-    assert (model.additive_ is not None) is has_linear_part
-    assert ("a linear part was asked for" in model.explain_plan()) is has_linear_part
-    assert model.ledger_.total() <= model.ledger_.plan.total
+    assert ("a linear part got little" in model.explain_plan()) is boxes
+    assert ("a linear part was asked for" in model.explain_plan()) is not boxes
+    assert model.ledger_.total() == model.ledger_.plan.total
     assert model.score(X, y) > (0.98 if boxes else 0.75)
+    assert set(model.feature_importances_.argsort()[-2:]) == {0, 1} or not boxes
+
+
+@pytest.mark.parametrize("additive", [True, False])
+def test_numbers_are_followed_by_a_sum_over_features_where_that_explains_them(additive):
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 6))
+    y = X @ [0.4, 0.3, 0.2, 0.1, 0, 0] if additive else ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(float)
+    model = PrivateForestRegressor(epsilon=1.0, bounds=(0, 1), target_bounds=(0, 1), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, y)
+    assert ("explained a good part" in model.explain_plan()) is additive
+    assert ("so it was dropped" in model.explain_plan()) is not additive
+    assert model.ledger_.total() == model.ledger_.plan.total
+    if additive:
+        assert model.score(X, y) > 0.95
+        assert model.feature_importances_[:4].argsort().tolist() == [3, 2, 1, 0]
+        assert model.feature_importances_[4:].sum() < 0.01
 
 
 def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():

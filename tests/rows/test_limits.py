@@ -27,7 +27,7 @@ from dpforest._rows.limits import ERROR_LEVELS, MAX_TREES
 from dpforest._structure import FlatTrees
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema.declaration import MAX_SIZE
-from tests.counting import by_cell, cell_counts, leaf_counts, number_correct, rows_of_cells
+from tests.counting import by_cell, cell_counts, leaf_counts, mixture_scores, rows_of_cells
 from tests.oracles import cell_table, random_trees
 
 N_CELLS = np.array([6, 4, 9], np.int32)
@@ -210,19 +210,23 @@ def test_questions_that_do_not_fit_the_table_are_refused(asked, n_cells):
 
 
 def test_scores_and_values_that_do_not_fit_are_refused():
-    root, prior, leaf = FlatTrees.unsplit(1, 0), np.zeros(3), np.zeros((1, 3))
+    root, prior, leaf = FlatTrees.unsplit(1, 0), np.zeros(3), np.zeros((1, 1, 3))
     weights, first = np.ones((1, 2)), np.zeros(1, np.int64)
     wide = np.zeros((1, 3, 9, 3))
-    assert number_correct(rows(), root, prior, leaf, wide, weights, first).tolist() == [5]
+    # the first class wins: half a unit, and by its share of 1/3 a quarter of 1 + 2/3 - 1/3
+    assert mixture_scores(rows(), root, prior, leaf, wide, weights, first).tolist() == [5 * (512 + 341)]
     for wrong in [
         (root, prior, leaf, wide[:, :, :8], weights, first),
         (root, prior, leaf, wide, weights, first + 1),
-        (root, prior, np.zeros((2, 3)), wide, weights, first),
+        (root, prior, np.zeros((2, 1, 3)), wide, weights, first),
         (root, prior[:2], leaf, wide, weights, first),
-        (root, np.zeros(2), np.zeros((1, 2)), wide[..., :2], weights, first),
+        (root, prior, np.zeros((1, 2, 3)), wide, weights, first),
+        (root, prior, leaf, np.full_like(wide, np.nan), weights, first),
+        (root, prior, leaf, np.full_like(wide, 1e30), weights, first),
+        (root, np.zeros(2), np.zeros((1, 1, 2)), wide[..., :2], weights, first),
     ]:
         with pytest.raises(ValueError, match="do not fit"):
-            number_correct(rows(), *wrong)
+            mixture_scores(rows(), *wrong)
     with pytest.raises(ValueError, match="needs a value"):
         Products(rows().grid, np.array([0]), [np.ones(5, np.int64)])
 

@@ -23,13 +23,15 @@ from dpforest._curator.queries import Curator
 from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
 from dpforest._curator.utilities import Centres, Subsets, Utility, median_scores
-from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS
+from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS, MIXTURE_UNIT, PART_UNIT
 
 __all__ = [
     "COARSE_LEVELS",
     "EXPONENTIAL",
     "MAX_PER_ROW",
     "MAX_ROWS",
+    "MIXTURE_UNIT",
+    "PART_UNIT",
     "PERMUTE_AND_FLIP",
     "QUANTILE_PARTS",
     "TARGET",

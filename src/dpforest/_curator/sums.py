@@ -19,10 +19,13 @@ from dpforest._curator.observer import Observer, question
 from dpforest._curator.payment import EXPONENTIAL, Payments
 from dpforest._rows import (
     MAX_PER_ROW,
+    MIXTURE_UNIT,
     By,
     CellCounts,
+    CellMoments,
     Grid,
-    NumberCorrect,
+    MixtureScores,
+    PartProducts,
     Products,
     Residual,
     Rows,
@@ -110,20 +113,83 @@ class SumQueries:
         return Sums(_mirror(sums), _mirror(spread))
 
     @question
+    def target_sums(
+        self, pool: str, share: Fraction, query: Query, blocks: Sequence[Block], bound: int, zero: int
+    ) -> Sums:
+        """Release the noisy sums over all rows of (y - zero) times what the blocks say of the row.
+
+        y lies between 0 and G, so abs(y - zero) is at most reach = max(zero, G - zero), and a row adds a line
+        of L1 norm at most reach * bound to any block. `zero` must follow from released values.
+
+        Returns
+        -------
+        Sums
+            Of shape (1, coordinates of all blocks); rows without a target add nothing.
+        """
+        self._demand_row_privacy()
+        levels = self.schema.range.levels
+        if not 0 <= zero <= levels:
+            raise ValueError("Zero is one of the levels.")
+        reach = max(zero, levels - zero)
+        _check_bound(blocks, bound, bound * reach)
+        widths = [block.values.shape[1] for block in blocks]
+        noise, variance = self._pay.for_sums(pool, share, query, widths, bound * reach)
+        asked = np.arange(self.schema.n_features, dtype=np.int32)[None, None]
+        width = int(self.schema.n_cells.max())
+        nothing = FlatTrees.unsplit(1, 0)
+        table = CellMoments(self._grid, nothing, 0, None, self._residual, asked=asked, width=width)
+        moments = np.concatenate([part for _, part in fold_by_nodes(self._rows, table)])[0]
+        away = moments[..., 1] - zero * moments[..., 0]
+        sums = [block.values.T @ away[block.feature, : len(block.values)] for block in blocks]
+        return Sums(noise(np.concatenate(sums)[None]), variance)
+
+    @question
+    def part_products(
+        self, pool: str, share: Fraction, query: Query, tables: NDArray[np.int64], one: int, zero: int
+    ) -> Sums:
+        """Release the noisy sums of the products of any two of some released scores and the target.
+
+        A score is a sum over features of released numbers by (feature, cell), in units of 1 / (`PART_UNIT`
+        one), and the target is measured from `zero`. Of every row, all of them are held between -one and one:
+        a row adds at most one squared to each of the sums, which are blocks of one coordinate.
+
+        Returns
+        -------
+        Sums
+            Of shape (n_parts + 1, n_parts + 1), symmetric, the target last; in units of 1 / one squared.
+        """
+        self._demand_row_privacy()
+        asked = PartProducts(self._grid, self._residual, tables, one, zero)
+        upper = np.triu_indices(len(tables) + 1)
+        noise, variance = self._pay.for_sums(pool, share, query, [1] * len(upper[0]), one**2)
+        exact = self._rows.fold(asked)
+        sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
+        sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
+        return Sums(_mirror(sums), _mirror(spread))
+
+    @question
     def target_quantile(
-        self, pool: str, share: Fraction, query: Query, numerator: int, denominator: int
+        self,
+        pool: str,
+        share: Fraction,
+        query: Query,
+        numerator: int,
+        denominator: int,
+        base: NDArray[np.int64] | None = None,
     ) -> int:
         """Release a level of the target that about numerator / denominator of the rows do not exceed.
 
         Exponential mechanism on the distance in rows, scaled by the denominator: see
-        `dpforest.mechanisms.quantile_range` for W.
+        `dpforest.mechanisms.quantile_range` for W. `base` holds positive weights of all levels, which must
+        follow from released values; all are alike without it.
         """
         self._demand_row_privacy()
         score_range = quantile_range(numerator, denominator)
         choose = self._pay.for_choice(pool, share, query, 1, score_range, EXPONENTIAL)
         counts = self._rows.fold(TargetCounts(self._grid, self._residual))[None]
         last = counts.shape[1] - 1
-        return int(choose(*quantile_utilities(counts, [0], [last], numerator, denominator))[0])
+        scores, allowed = quantile_utilities(counts, [0], [last], numerator, denominator)
+        return int(choose(scores, allowed if base is None else allowed * base)[0])
 
     @question
     def subtract(
@@ -133,16 +199,18 @@ class SumQueries:
         constant: float = 0.0,
         tree: FlatTrees | None = None,
         leaves: NDArray[np.float64] | None = None,
+        table: NDArray[np.int64] | None = None,
     ) -> None:
         """Replace every row's target by what released values leave of it, between `low` and `high`.
 
         Both are in levels of the schema, and become the first and last level of the new target, to which
-        anything beyond is moved. A `constant`, or the value of the row's leaf in a `tree`, adds to what was
-        subtracted before. A row's new target follows from the row and released values alone, so nothing is
-        released and neighbours stay neighbours.
+        anything beyond is moved. A `constant`, the value of the row's leaf in a `tree`, or the sum over
+        features of a `table` (see `dpforest._structure.additive`) adds to what was subtracted before. A row's
+        new target follows from the row and released values alone, so nothing is released and neighbours stay
+        neighbours.
         """
         before = self._residual or Residual(self._grid, self.schema.range.levels)
-        self._residual = before.then(low, high, constant, tree, leaves)
+        self._residual = before.then(low, high, constant, tree, leaves, table)
 
     @question
     def best_mixture(
@@ -156,10 +224,11 @@ class SumQueries:
         weights: NDArray[np.float64],
         table_of: NDArray[np.int64],
     ) -> int:
-        """Release which mixture of released scores names the class of most rows.
+        """Release which mixture of released scores predicts the classes of the rows best.
 
-        Exponential mechanism on the number of rows whose highest score is that of their class. One more row
-        adds 0 or 1 to each of these numbers: W = 1.
+        Exponential mechanism on a sum over rows: half for a highest score that is of the row's class, and up
+        to half for a probability close to it (Brier score; see `MixtureScores`). One more row adds a whole
+        number between 0 and `MIXTURE_UNIT` to each of these sums: W = MIXTURE_UNIT.
 
         Parameters
         ----------
@@ -169,8 +238,8 @@ class SumQueries:
             One released tree.
         prior : ndarray of shape (n_classes,)
             Released score of every row.
-        leaf_scores : ndarray of shape (n_leaves, n_classes)
-            Released score of each leaf.
+        leaf_scores : ndarray of shape (n_leaves, 1 or n_classes, n_classes)
+            Released score of each leaf, the same for all rows or by the class of the row.
         tables : ndarray of shape (n_tables, n_features, n_cells, n_classes)
             Released scores that are sums over features.
         weights : ndarray of shape (n_candidates, 2)
@@ -179,20 +248,18 @@ class SumQueries:
             Which table each candidate takes.
         """
         self._demand_row_privacy()
-        choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, 1, EXPONENTIAL)
-        correct = self._rows.fold(
-            NumberCorrect(
-                self._grid,
-                trees,
-                trees.depth,
-                prior=prior,
-                leaf_scores=leaf_scores,
-                tables=tables,
-                weights=weights,
-                table_of=table_of,
-            )
+        asked = MixtureScores(
+            self._grid,
+            trees,
+            trees.depth,
+            prior=prior,
+            leaf_scores=leaf_scores,
+            tables=tables,
+            weights=weights,
+            table_of=table_of,
         )
-        return int(choose(correct[None])[0])
+        choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, MIXTURE_UNIT, EXPONENTIAL)
+        return int(choose(self._rows.fold(asked)[None])[0])
 
 
 def _mirror(upper: NDArray[Any]) -> NDArray[Any]:

@@ -23,7 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator import Block, Curator
-from dpforest._linear.standard import ordered_features, standard_scales, units, whole_units
+from dpforest._linear.standard import (
+    ordered_features,
+    product_units,
+    standard_scales,
+    units,
+    whole_units,
+)
 from dpforest.privacy import Kind, Query
 
 LEAST_EPSILON = 1e-3  # of products: in their fine units, rates of smaller budgets could not be represented
@@ -210,13 +216,8 @@ def _is_worth_it(n_features: int, rows: float, epsilon: float, loudest: float) -
 
 def _is_drawn(n_features: int, rho: float) -> bool:
     """Tell whether Gaussian noise for all products has a variance of at most 2**50, the largest there is."""
-    bound = _product_units(n_features, rho) ** 2
+    bound = product_units(n_features, rho) ** 2
     return n_features * (n_features + 1) / 2 * bound**2 / (2 * rho) < 2.0**50
-
-
-def _product_units(n_features: int, epsilon: float) -> int:
-    """Return the units that stand for 1 where two scales are multiplied."""
-    return max(256, math.isqrt(units(n_features * (n_features + 1) // 2, epsilon)))
 
 
 def _even_part(scale: Floats) -> Floats:
@@ -256,7 +257,7 @@ def _inverse_covariance(
     """Inverse of the covariance within classes, no eigenvalue below what noise alone can make."""
     n = len(features)
     epsilon = float(curator.ledger.plan.amount(pool) * share)
-    one = _product_units(n, epsilon)
+    one = product_units(n, epsilon)
     blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
     sums, variance = curator.product_sums(pool, share, Query(Kind.PRODUCTS), blocks, one)
     rows = counts.sum()

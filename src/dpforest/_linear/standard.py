@@ -33,6 +33,17 @@ def units(n_sums: int, epsilon: float) -> int:
     return min(int(2 ** math.ceil(math.log2(max(256.0, n_sums * epsilon / 2)))), MAX_PER_ROW)
 
 
+def product_units(n_features: int, epsilon: float) -> int:
+    """Return the units that stand for 1 where two scales are multiplied.
+
+    Examples
+    --------
+    >>> product_units(10, 1.0)
+    256
+    """
+    return max(256, math.isqrt(units(n_features * (n_features + 1) // 2, epsilon)))
+
+
 def whole_units(values: NDArray[np.float64], one: int) -> NDArray[np.int64]:
     """Cut values to whole units towards zero, so that no bound is exceeded, as a block of one coordinate."""
     whole: NDArray[np.int64] = np.trunc(values * one).astype(np.int64)[:, None]

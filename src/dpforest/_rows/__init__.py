@@ -5,19 +5,21 @@ memory, `stored` those that are read piece by piece, in memory or in a private f
 `dpforest._curator` may import this room.
 """
 
-from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES, MIXTURE_UNIT
 from dpforest._rows.memory import MemoryRows
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
 from dpforest._rows.stored import RereadRows, StoredRows
 from dpforest._rows.tables import (
+    PART_UNIT,
     By,
     CellCounts,
     CellMoments,
     LabelSums,
     LeafCounts,
     LeafSums,
-    NumberCorrect,
+    MixtureScores,
+    PartProducts,
     Products,
     RowCount,
     TargetCounts,
@@ -30,6 +32,8 @@ __all__ = [
     "MAX_PER_ROW",
     "MAX_ROWS",
     "MAX_TREES",
+    "MIXTURE_UNIT",
+    "PART_UNIT",
     "Assignment",
     "Block",
     "By",
@@ -40,7 +44,8 @@ __all__ = [
     "LeafCounts",
     "LeafSums",
     "MemoryRows",
-    "NumberCorrect",
+    "MixtureScores",
+    "PartProducts",
     "Products",
     "RereadRows",
     "Residual",

@@ -23,7 +23,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from dpforest._rows.limits import MIXTURE_UNIT
 from dpforest._structure._kernels import BLOCK, walk
+
+STEPS = 64  # of a score, per nat
 
 
 @njit(inline="always")
@@ -124,14 +127,21 @@ def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, leve
 
 
 @njit(cache=True, nogil=True)
-def number_correct(
+def mixture_scores(
     cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, correct,
+    table_of, powers, one, out,
 ):  # fmt: skip
-    """Count, for each line of `weights`, the rows whose class has the highest weighted score."""
+    """Add to each line of `weights` what it is worth for every row; see `MixtureScores`.
+
+    `powers` holds exp(-i / STEPS) as whole numbers for steps i below the highest score, and ends in 0. Shares
+    are whole multiples of 1 / one. All that is done in doubles belongs to one row, and whatever comes of it
+    is held between 0 and half a unit as an integer.
+    """
     n_tables, n_features, _, n_classes = tables.shape
+    by_code, last = leaf_scores.shape[1] > 1, powers.size - 1
     tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    sums = np.empty((n_tables, n_classes))
+    sums, score = np.empty((n_tables, n_classes)), np.empty(n_classes)
+    shift = one * one // (MIXTURE_UNIT // 4)
     for block in range(0, cells.shape[0], BLOCK):
         size = min(BLOCK, cells.shape[0] - block)
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
@@ -139,7 +149,7 @@ def number_correct(
             code = codes[block + i]
             if code < 0:
                 continue
-            leaf = node_of[i]
+            leaf, row_of = node_of[i], code if by_code else 0
             sums[:] = 0.0
             for part in range(n_tables):
                 for asked in range(n_features):
@@ -151,10 +161,22 @@ def number_correct(
                 of_leaf, of_table, table = weights[candidate, 0], weights[candidate, 1], table_of[candidate]
                 best, highest = 0, -np.inf
                 for k in range(n_classes):
-                    score = prior[k] + of_leaf * leaf_scores[leaf, k] + of_table * sums[table, k]
-                    if score > highest:
-                        best, highest = k, score
-                correct[candidate] += best == code
+                    score[k] = prior[k] + of_leaf * leaf_scores[leaf, row_of, k] + of_table * sums[table, k]
+                    if score[k] > highest:
+                        best, highest = k, score[k]
+                total = 0
+                for k in range(n_classes):
+                    total += powers[int(min((highest - score[k]) * STEPS, last))]
+                part_of, squares, own = one / total, 0, 0
+                for k in range(n_classes):
+                    share = int(powers[int(min((highest - score[k]) * STEPS, last))] * part_of)
+                    squares += share * share
+                    if k == code:
+                        own = share
+                brier = (one * one + 2 * one * own - squares) // shift
+                out[candidate] += min(max(brier, 0), MIXTURE_UNIT // 2)
+                if best == code:
+                    out[candidate] += MIXTURE_UNIT // 2
 
 
 @njit(cache=True, nogil=True)
@@ -179,3 +201,35 @@ def lookup_products(cells, features, values, table):
         for a in range(n):
             for b in range(a, n):
                 table[a, b] += row[a] * row[b]
+
+
+@njit(cache=True, nogil=True)
+def part_products(cells, target, tables, fine, one, zero, reach, table):
+    """Add the products of a row's scores and its target to the part of `table` above the diagonal."""
+    n_parts, n_features, _ = tables.shape
+    row = np.empty(n_parts + 1, np.int64)
+    for i in range(cells.shape[0]):
+        if target[i] < 0:
+            continue
+        for part in range(n_parts):
+            score = 0
+            for asked in range(n_features):
+                score += tables[part, asked, cells[i, asked]]
+            size = min(abs(score) // fine, one)
+            row[part] = size if score > 0 else -size
+        away = np.int64(target[i]) - zero
+        size = min(abs(away) * one // reach, one)
+        row[n_parts] = size if away > 0 else -size
+        for a in range(n_parts + 1):
+            for b in range(a, n_parts + 1):
+                table[a, b] += row[a] * row[b]
+
+
+@njit(cache=True, nogil=True)
+def subtract_table(cells, values, unit, left):
+    """Subtract the sum of whole numbers by (feature, cell), in units of 1 / `unit`, from every row."""
+    for i in range(cells.shape[0]):
+        total = 0
+        for asked in range(values.shape[0]):
+            total += values[asked, cells[i, asked]]
+        left[i] -= total / unit

@@ -21,6 +21,7 @@ n entropy and its parts                      2 x 2**14 N = 2**55   each row adds
 quantile: s L, p n and their difference      2**20 N = 2**60       s <= 2**20
 balance of two sets: left, right             N = 2**40             exact in doubles, which end at 2**53
 sums of public functions and weights         N 2**21 = 2**61       `MAX_PER_ROW`
+scores of mixtures                           N 2**10 = 2**50       `MIXTURE_UNIT`
 ============================================ ===================== =========================================
 
 Mechanisms hold what they are given and what they release between -2**62 and 2**62 (`mechanisms.noise`). Tests
@@ -43,3 +44,6 @@ COARSE_LEVELS = 32
 
 MAX_TREES = 2**16
 """Most trees that rows can be scattered over."""
+
+MIXTURE_UNIT = 2**10
+"""Most that one row adds to the score of a mixture of predictors."""

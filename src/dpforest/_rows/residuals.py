@@ -11,14 +11,20 @@ from numpy.typing import NDArray
 from dpforest._rows.rows import Block, Grid
 from dpforest._rows.walks import check_walk
 from dpforest._structure import FlatTrees
+from dpforest._structure.additive import UNIT
 
 
 class Step(NamedTuple):
-    """What is subtracted from every row: a constant, and the value of its leaf in a tree, in levels."""
+    """What is subtracted from every row, in levels.
+
+    A constant, the value of its leaf in a tree, and the sum over features of the values of its cells, which
+    are whole multiples of 1 / UNIT.
+    """
 
     constant: float
     tree: FlatTrees | None = None
     leaves: NDArray[np.float64] | None = None
+    table: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +64,18 @@ class Residual:
         constant: float,
         tree: FlatTrees | None,
         leaves: NDArray[np.float64] | None,
+        table: NDArray[np.int64] | None = None,
     ) -> Residual:
         """Return the program with one more step and another range."""
+        if table is not None:
+            n_cells = self.grid.n_cells[: len(table)]
+            if len(n_cells) != len(table) or table.shape[1] < max(n_cells):
+                raise ValueError("Every cell of a feature needs a value.")
         if tree is not None:
             check_walk(tree, tree.depth, self.grid)
             if leaves is None or len(leaves) != tree.n_leaves:
                 raise ValueError("Every leaf needs a value.")
-        return replace(self, low=low, high=high, steps=(*self.steps, Step(constant, tree, leaves)))
+        return replace(self, low=low, high=high, steps=(*self.steps, Step(constant, tree, leaves, table)))
 
     def run(self, block: Block) -> NDArray[np.int32]:
         """Return the new target of every row; -1 where the old one is unknown."""
@@ -89,6 +100,8 @@ def _subtract(step: Step, block: Block, left: NDArray[np.float64]) -> None:
     from dpforest._rows import _kernels
 
     left -= step.constant
+    if step.table is not None:
+        _kernels.subtract_table(block.cells, step.table, UNIT, left)
     if step.tree is not None:
         tree = step.tree
         splits = (tree.feature, tree.threshold, tree.left_sets, tree.depth)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
 from dpforest._rows.walks import check_walk
@@ -22,6 +23,10 @@ from dpforest._structure import FlatTrees
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
+PART_UNIT = 64  # scores of parts are added up so much finer than they are used
+MAX_PART = 2**36  # of one entry
+SHARE_UNIT = 4096  # shares of classes are whole multiples of 1 / SHARE_UNIT where mixtures are scored
+MOST_OF_SCORE = 2.0**40  # of one score: no sum of them leaves what an index can be made of
 _NO_CODES = np.empty(0, np.int32)
 
 
@@ -128,6 +133,47 @@ class Products(_Spec):
 
 
 @dataclass(frozen=True, eq=False)
+class PartProducts(_Spec):
+    """Sums of the products of any two of a row's scores, of which the last is its target; i <= j only.
+
+    Score i of a row adds up ``tables[i, feature, cell]`` over features, in units of 1 / (`PART_UNIT` one),
+    cut towards zero to whole units of 1 / one and held between -one and one. Its target is (y - zero) /
+    reach, cut and held likewise. So no product of a row is beyond one squared. Rows without a target add
+    nothing.
+    """
+
+    residual: Residual | None
+    tables: NDArray[np.int64]
+    one: int
+    zero: int
+
+    def __post_init__(self) -> None:
+        _check_residual(self.residual, self.grid)
+        n_cells = self.grid.n_cells
+        _, n_features, width = self.tables.shape
+        if n_features > len(n_cells) or width < max(n_cells[:n_features]):
+            raise ValueError("Every cell of a feature needs a score.")
+        # 2**16 features and targets up to 2**16: no step on the way to a score is beyond 2**53
+        if np.abs(self.tables).max(initial=0) > MAX_PART or not 0 < self.one**2 <= MAX_PER_ROW:
+            raise ValueError("A score is beyond what sums of 2**40 rows have room for.")
+        if not 0 <= self.zero < self.grid.n_codes:
+            raise ValueError("Zero is one of the levels.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Scores and target by scores and target."""
+        return (len(self.tables) + 1,) * 2
+
+    def add(self, block: Block, out: NDArray[Any]) -> None:
+        """Add the rows of a block."""
+        from dpforest._rows import _kernels
+
+        reach = max(self.zero, self.grid.n_codes - 1 - self.zero)
+        target = _target(block, self.residual)
+        _kernels.part_products(block.cells, target, self.tables, PART_UNIT, self.one, self.zero, reach, out)
+
+
+@dataclass(frozen=True, eq=False)
 class _Walked(_Spec):
     """Tables of rows that walk through trees.
 
@@ -193,8 +239,12 @@ class LeafSums(_Walked):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NumberCorrect(_Walked):
-    """Rows whose class has the highest score, for each line of weights; see `Curator.best_mixture`."""
+class MixtureScores(_Walked):
+    """What each line of weights is worth, row by row; see `Curator.best_mixture`.
+
+    A row adds half of `MIXTURE_UNIT` where its class has the highest score, and up to half of it by how close
+    the softmax q of the scores comes to its class y: (1 + 2 q_y - sum of q_k squared) / 4, between 0 and 1/2.
+    """
 
     prior: NDArray[np.float64]
     leaf_scores: NDArray[np.float64]
@@ -206,13 +256,17 @@ class NumberCorrect(_Walked):
         super().__post_init__()
         n_tables, n_features, n_cells, n_classes = self.tables.shape
         n_codes, trees = self.grid.n_codes, self.trees
-        shapes = (trees.n_trees, self.leaf_scores.shape, len(self.prior), len(self.table_of))
-        if shapes != (1, (2**self.level, n_classes), n_classes, len(self.weights)) or n_classes != n_codes:
+        of_leaves = [(2**self.level, n, n_classes) for n in (1, n_classes)]
+        shapes = trees.n_trees, len(self.prior), len(self.table_of), n_codes
+        if shapes != (1, n_classes, len(self.weights), n_classes) or self.leaf_scores.shape not in of_leaves:
             raise ValueError("The scores do not fit each other or the tree.")
         wide = self.grid.n_cells
         narrow = n_features > len(wide) or n_cells < max(wide[:n_features])
         if narrow or self.table_of.min() < 0 or self.table_of.max() >= n_tables:
             raise ValueError("The tables of scores do not fit the table of rows.")
+        given = self.prior, self.leaf_scores, self.tables, self.weights
+        if not all(np.abs(scores).max(initial=0.0) < MOST_OF_SCORE for scores in given):  # false of nan, too
+            raise ValueError("The scores do not fit the table of powers.")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -224,7 +278,16 @@ class NumberCorrect(_Walked):
         from dpforest._rows import _kernels
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
-        _kernels.number_correct(block.cells, self._target(block), *self._walk(block)[1:], *scores, out)
+        target, walk = self._target(block), self._walk(block)[1:]
+        _kernels.mixture_scores(block.cells, target, *walk, *scores, _powers(), SHARE_UNIT, out)
+
+
+@lru_cache(maxsize=1)
+def _powers() -> NDArray[np.int64]:
+    """Whole numbers in proportion to exp(-i / STEPS); the last, for all further steps, is 0."""
+    from dpforest._rows._kernels import STEPS
+
+    return np.append(np.rint(2**20 * np.exp(-np.arange(12 * STEPS) / STEPS)).astype(np.int64), 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

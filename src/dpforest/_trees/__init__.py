@@ -1,7 +1,8 @@
 """Growing, filling and reading trees: everything between the curator and the estimators.
 
 `growers` asks the curator for splits, `prediction` sends new rows through finished trees, `leaves` turns
-released leaf statistics into votes, `pruning` and `shrinkage` take noise out of them.
+released leaf statistics into votes, `pruning`, `prunings` and
+`shrinkage` take noise out of them.
 """
 
 from dpforest._trees.growers import (
@@ -16,7 +17,7 @@ from dpforest._trees.growers import (
     grow_random,
     guided_shares,
 )
-from dpforest._trees.importance import feature_importances
+from dpforest._trees.importance import explained_squares, feature_importances
 from dpforest._trees.leaves import (
     class_probabilities,
     class_shares,
@@ -26,13 +27,17 @@ from dpforest._trees.leaves import (
 )
 from dpforest._trees.prediction import cells_for, find_leaves, sum_leaf_values
 from dpforest._trees.pruning import prune_by_errors, prune_by_gini, reachable_leaves
-from dpforest._trees.shrinkage import shrunk_means, shrunk_shares
+from dpforest._trees.prunings import PruningConfig, Prunings, mix_prunings
+from dpforest._trees.shrinkage import shrunk_means
 
 __all__ = [
     "ROOT_TWO",
+    "PruningConfig",
+    "Prunings",
     "cells_for",
     "class_probabilities",
     "class_shares",
+    "explained_squares",
     "feature_importances",
     "find_leaves",
     "geometric_shares",
@@ -46,11 +51,11 @@ __all__ = [
     "guided_shares",
     "label_votes",
     "majority_votes",
+    "mix_prunings",
     "prune_by_errors",
     "prune_by_gini",
     "reachable_leaves",
     "shrunk_means",
-    "shrunk_shares",
     "sum_leaf_values",
     "target_means",
 ]

@@ -10,54 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_LEAST_SHARE = 0.02  # a class keeps this part of its parent's share: nothing is ever ruled out
-
-
-def shrunk_shares(
-    counts: NDArray[np.int64], noise_sd: float, prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Class shares of every leaf of one tree.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_leaves, n_classes)
-        Released noisy class counts.
-    noise_sd : float
-        Standard deviation of their noise.
-    prior : ndarray of shape (n_classes,)
-        Class shares of all rows.
-
-    Returns
-    -------
-    ndarray of shape (n_leaves, n_classes)
-        Positive, each row sums to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shares = shrunk_shares(np.array([[900, 100], [3, -2]]), noise_sd=5.0, prior=np.array([0.5, 0.5]))
-    >>> shares.round(2)
-    array([[0.9, 0.1],
-           [0.5, 0.5]])
-    """
-    n_classes = counts.shape[1]
-    shares = prior[None]
-    for nodes, leaves_below in _levels(counts.astype(np.float64)):
-        parent = np.repeat(shares, 2, axis=0)
-        total = nodes.sum(axis=1, keepdims=True)
-        variance = noise_sd**2 * leaves_below
-        heard = total > np.sqrt(variance * n_classes)
-        rows = np.where(heard, total, 1.0)
-        own = nodes / rows
-        # variance of a share: noise of its count and of the total, and of drawing the rows
-        noise = variance / rows**2 * (1 - 2 * parent + n_classes * parent**2) + parent * (1 - parent) / rows
-        distance = ((own - parent) ** 2).sum(axis=1, keepdims=True)
-        trust = np.maximum(0.0, 1 - noise.sum(axis=1, keepdims=True) / np.maximum(distance, 1e-12))
-        shares = parent + np.where(heard, trust, 0.0) * (own - parent)
-        shares = np.maximum(shares, _LEAST_SHARE * parent)
-        shares = shares / shares.sum(axis=1, keepdims=True)
-    return shares
-
 
 def shrunk_means(sums: NDArray[np.int64], noise_sd: float, levels: int, prior: float) -> NDArray[np.float64]:
     """Mean target, in fixed-point levels, of every leaf of one tree.

@@ -29,13 +29,16 @@ from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier
 from dpforest.schema import Schema
 
 _TOLD = "telling whether the tree will do alone"
+LINEAR_KINDS = {
+    Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.TARGET_SUMS,
+    Kind.CATEGORY_COUNTS,
+}  # fmt: skip
 # What the queries on the ledger are for.
-_PARTS = {
+_PARTS: dict[str, set[Kind]] = {
     "noisy totals of the target": {Kind.CLASS_COUNTS, Kind.TARGET_TOTAL},
     "private bounds of the target": {Kind.LOWER_BOUND, Kind.UPPER_BOUND},
-    "sums over features, for the linear part": {
-        Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS,
-    },
+    "sums over features, for the linear part": LINEAR_KINDS,
+    "weighing what they say about the target": {Kind.PART_PRODUCTS},
     "splits of the tree": {Kind.SPLITS, Kind.NODE_TARGETS},
     _TOLD: {Kind.MAJORITY},
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
@@ -174,10 +177,12 @@ class GuidedTree(PrivateForest):
             if spent:
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
         if any(event.kind is Kind.MAJORITY for event in self.ledger_):
+            lines.append(self._what_was_told())
+        if any(event.kind is Kind.TARGET_SUMS for event in self.ledger_):
             lines.append(
-                "The first levels of the tree did well, so the rest of the budget went to it."
-                if self.additive_ is None
-                else "The first levels of the tree did not do well enough, so a linear part was asked for."
+                "A sum over features explained a good part of the target; trees follow what it left."
+                if self._has_additive_part()
+                else "A sum over features explained too little of the target, so it was dropped."
             )
         if depth == 0 and self.additive_ is not None:
             return "\n".join([*lines, "There are no splits: a tree could not tell so many classes apart."])
@@ -191,6 +196,15 @@ class GuidedTree(PrivateForest):
             f"{which} has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
         )
         return "\n".join(lines)
+
+    def _what_was_told(self) -> str:
+        """Say what came of the look at the first levels of the tree."""
+        raise NotImplementedError
+
+    def _has_additive_part(self) -> bool:
+        """Tell whether there is a sum over features that differs from row to row."""
+        table = None if self.additive_ is None else self.additive_.table
+        return table is not None and bool((table != table[:, :1]).any())
 
     def _rows_released(self) -> float:
         """Return the number of rows that the released leaves add up to."""

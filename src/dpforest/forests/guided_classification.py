@@ -15,15 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import Curator, Noisy, Utility
-from dpforest.forests.base import PrivateForestClassifierBase
-from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, choose
-from dpforest.forests.guided import GuidedTree, guided_depth
-from dpforest.forests.guided_config import ClassConfig, ClassShares
-from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
-from dpforest.forests.release import PrivateRelease, Trained
+from dpforest._curator import MIXTURE_UNIT, Curator, Noisy, Utility
 from dpforest._linear import (
     ClassScores,
     LinearConfig,
@@ -32,12 +26,28 @@ from dpforest._linear import (
     shrunk_counts,
     units,
 )
-from dpforest.mechanisms import RandomWords
-from dpforest.schema import Combination, Schema
 from dpforest._structure import Additive, FlatTrees
-from dpforest._trees import geometric_shares, grow_guided, guided_shares, shrunk_shares
+from dpforest._trees import (
+    Prunings,
+    geometric_shares,
+    grow_guided,
+    guided_shares,
+    mix_prunings,
+    reachable_leaves,
+)
+from dpforest.forests.base import PrivateForestClassifierBase
+from dpforest.forests.docs import shared_parameters
+from dpforest.forests.foresight import Ask, Shape, choose
+from dpforest.forests.guided import LINEAR_KINDS, GuidedTree, guided_depth
+from dpforest.forests.guided_config import ClassConfig, ClassShares
+from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
+from dpforest.forests.release import PrivateRelease, Trained
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import Kind, Ledger
+from dpforest.schema import Combination, Schema
 
 DEFAULTS = ClassConfig()
+MOST_LEFT_OUT = 2**22  # numbers in a table of scores without one row: some levels of it are made at once
 LINEAR_TABLES = 4  # of scores, that a linear part has at most
 LINEAR_WEIGHTS = ((0.0, 1.0),)  # without splits: any other weight would only spoil the probabilities
 
@@ -150,24 +160,45 @@ def _linear_asks(schema: Schema, amount: float, share: Fraction, config: LinearC
     ]
 
 
-def _leaf_shares(
-    counts: NDArray[np.int64], noise_sd: float, config: ClassConfig
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Class shares of every leaf, drawn towards its ancestors', and those of all leaves together."""
-    total = counts.sum(axis=0, dtype=np.float64)
-    prior = shrunk_counts(total, noise_sd * math.sqrt(len(counts)))
+class _Leaves(NamedTuple):
+    """What released counts say about the leaves: shares of classes, and those of all leaves together."""
+
+    shares: NDArray[np.float64]
+    prior: NDArray[np.float64]
+    prunings: Prunings
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Log odds of every leaf against all leaves together."""
+        found: NDArray[np.float64] = np.log(self.shares / self.prior)
+        return found
+
+    def for_judging(self) -> NDArray[np.float64]:
+        """Scores of every leaf for a row that it was made of, which is left out as far as there is room."""
+        n_leaves, n_classes = self.shares.shape
+        if n_leaves * n_classes**2 > MOST_LEFT_OUT:
+            return self.scores[:, None]
+        found: NDArray[np.float64] = np.log(self.prunings.left_out_shares() / self.prior)
+        return found
+
+
+def _read_leaves(
+    trees: FlatTrees, counts: NDArray[np.int64], noise_sd: float, ledger: Ledger, config: ClassConfig
+) -> _Leaves:
+    """Make shares of the counts of a tree's leaves, by a mixture over its prunings."""
+    reachable = reachable_leaves(trees)[0]
+    total = (counts * reachable[:, None]).sum(axis=0).astype(np.float64)
+    prior = shrunk_counts(total, noise_sd * math.sqrt(reachable.sum()))
     prior = prior / prior.sum()
-    if config.shrink_leaves:
-        return shrunk_shares(counts, noise_sd, prior), prior
+    epsilons = np.zeros(trees.depth)
+    for event in ledger:
+        if event.kind is Kind.SPLITS and event.level is not None:
+            epsilons[event.level] = float(str(event.parameters["epsilon"]))
+    found = mix_prunings(counts, noise_sd, prior, reachable, epsilons, config.prunings)
+    if config.mix_prunings:
+        return _Leaves(found.leaf_shares(), prior, found)
     positive = counts.clip(0) + 1e-3 * prior
-    return positive / positive.sum(axis=1, keepdims=True), prior
-
-
-def _leaf_scores(counts: NDArray[np.int64], noise_sd: float, config: ClassConfig) -> NDArray[np.float64]:
-    """Log odds of every leaf against all leaves together."""
-    shares, prior = _leaf_shares(counts, noise_sd, config)
-    scores: NDArray[np.float64] = np.log(shares / prior)
-    return scores
+    return _Leaves(positive / positive.sum(axis=1, keepdims=True), prior, found)
 
 
 @parameters
@@ -181,9 +212,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
-    The linear part is a discriminant on noisy moments of the classes (see `dpforest._linear`). It is asked for
-    where there are rows enough for it; how much it and the tree weigh is then chosen privately, by the number
-    of rows that each mixture names correctly.
+    The linear part is a discriminant on noisy moments of the classes (see `dpforest._linear`). It is asked
+    for where there are rows enough for it; how much it and the tree weigh is then chosen privately, by
+    how many rows each mixture names correctly and how close its probabilities come.
 
     In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
     all features and of random sums and differences of two; so a level costs its budget once. With many
@@ -237,7 +268,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         config = self._config
         splits, centres, leaves = least_shares(shape.depth, config)
         amount = float(self.privacy_plan().amount("model"))
-        least_and_most = min(config.beside_a_tree), config.linear_alone
+        least_and_most = config.least_kept, config.linear_alone
         little, much = (_linear_asks(schema, amount, share, config.linear) for share in least_and_most)
         return [
             Ask("count"),
@@ -245,7 +276,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             Ask("model", centres),
             Ask("model", config.telling),
             Ask("model", leaves),
-            choose("model", config.choosing, 1, 1),
+            choose("model", config.choosing, 1, MIXTURE_UNIT),
             *little,
             *much,
         ]
@@ -260,7 +291,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         levels = _levels_to_tell(self._depth(enough), config) if 0 < linear < Fraction(1, 2) else 0
         top = self._top(curator, rows, enough, levels) if levels else _NOTHING_GROWN
         if levels and self._does_well(curator, top.tree, rows):
-            linear = Fraction(0)
+            linear = min(linear, config.kept(enough / len(counts) / curator.schema.n_features))
         shares = config.allocate(levels > 0, linear)
         if not linear:
             trees, (leaves, sd) = self._tree(curator, shares, rows, enough, top)
@@ -268,8 +299,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         scores = class_scores(curator, "model", linear, counts, sd, config.linear)
         for_tree = float(shares.splits + shares.leaves)
         trees, (leaves, sd) = self._tree(curator, shares, scores.counts, enough * for_tree, top)
-        leaf_scores = _leaf_scores(leaves[0], sd, config)
-        return Trained(trees, leaves, (sd,), self._mixture(curator, scores, trees, leaf_scores, enough))
+        read = _read_leaves(trees, leaves[0], sd, curator.ledger, config)
+        return Trained(trees, leaves, (sd,), self._mixture(curator, scores, trees, read, enough))
 
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
@@ -332,10 +363,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         curator: Curator,
         scores: ClassScores,
         trees: FlatTrees,
-        leaf_scores: NDArray[np.float64],
+        leaves: _Leaves,
         enough: float,
     ) -> Additive:
-        """Choose, by the rows that they name correctly, how much the tree and the linear part weigh."""
+        """Choose, by how well they predict the rows, how much the tree and the linear part weigh."""
         config = self._config
         prior = np.log(scores.counts / scores.counts.sum())
         to_choose = config.few_weights if enough < config.enough_to_choose else config.many_weights
@@ -346,7 +377,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         ]
         weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
         best = curator.best_mixture(
-            "model", config.choosing, trees, prior, leaf_scores, scores.tables, weights, table_of
+            "model", config.choosing, trees, prior, leaves.for_judging(), scores.tables, weights, table_of
         )
         tree, linear, table = candidates[best]
         summed = linear * scores.tables[table]
@@ -354,19 +385,39 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
-        counts, noise_sd = release.statistics[0], release.trained.leaf_noises[0]
-        if release.trained.additive is not None:
-            return _leaf_scores(counts, noise_sd, self._config)[None]
-        return _leaf_shares(counts, noise_sd, self._config)[0][None]
+        sd = release.trained.leaf_noises[0]
+        leaves = _read_leaves(release.trees, release.statistics[0], sd, release.ledger, self._config)
+        return (leaves.shares if release.trained.additive is None else leaves.scores)[None]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Decrease of impurity by each feature; without splits, its weight in the linear part."""
-        found = super().feature_importances_
-        if self.additive_ is None or self.trees_.depth > 0:
-            return found
-        spreads = self.additive_.spreads(self.schema_.n_cells[: self.schema_.n_features])
-        return spreads / max(float(spreads.sum()), 1e-12)
+        """How much each feature's splits and its linear scores say, from released values.
+
+        The decrease of impurity by a split counts as far as the split is likely to be real. A linear part
+        counts by how much its scores differ between the cells of a feature, a tree by how much those of its
+        leaves do.
+        """
+        check_is_fitted(self)
+        additive = self.additive_
+        if additive is not None and additive.pairs is not None:
+            return super().feature_importances_
+        (counts,), (sd,) = self.leaf_statistics_, self.leaf_noises_
+        leaves = _read_leaves(self.trees_, counts, sd, self.ledger_, self._config)
+        of_tree = self.schema_.share_out(leaves.prunings.importances(self.trees_, self.schema_.n_columns))
+        if additive is None:
+            return of_tree
+        found = additive.spreads(self.schema_.n_cells[: self.schema_.n_features])
+        rows = np.maximum(leaves.prunings.rows[-1], 1e-9)
+        mean = np.average(leaves.scores, axis=0, weights=rows)
+        spread = np.sqrt(np.average((leaves.scores - mean) ** 2, axis=0, weights=rows)).mean()
+        found = found + additive.tree_weight * float(spread) * of_tree
+        return found / max(float(found.sum()), 1e-12)
+
+    def _what_was_told(self) -> str:
+        spent = sum(event.cost for event in self.ledger_ if event.kind in LINEAR_KINDS)
+        if spent < min(self._config.beside_a_tree) * self.ledger_.plan.amount("model"):
+            return "The first levels of the tree did well, so a linear part got little beside it."
+        return "The first levels of the tree did not do well enough, so a linear part was asked for."
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpforest._linear import LinearConfig
+from dpforest._linear import AdditiveConfig, LinearConfig
+from dpforest._trees import PruningConfig
 
 COUNTING = Fraction(2, 100)  # of the whole budget, for noisy totals; study: 1 to 5 % are alike
 NEVER = float("inf")
@@ -77,6 +78,10 @@ class ClassConfig:
     levels_left: int = 2  # ... of these so many are grown only afterwards ...
     most_levels_to_tell: int = 4  # ... and at most so many before
     well_done: float = 0.7  # of the way from one class everywhere to one class per leaf; study
+    least_kept: Fraction = Fraction(
+        10, 100
+    )  # a linear part that stays beside a tree that does well gets this ...
+    kept_per_sum: float = 5  # ... or so many rows times epsilon, of its own, per class and feature
 
     # --- the tree
     most_levels: int = 10  # deeper ones gain nothing up to epsilon 10 (study), and cost room
@@ -88,12 +93,23 @@ class ClassConfig:
     divide_classes: bool = True  # first splits count half of a child's classes
     combinations: int = 6  # columns made of two features, per ordered feature; study: 3 to 6, +0.7 points
     max_combinations: int = 40  # each costs as much time as a feature
-    shrink_leaves: bool = True  # False: class shares as they were released
+    prunings: PruningConfig = field(default_factory=PruningConfig)
+    mix_prunings: bool = True  # False: class shares of leaves as they were released
 
     # --- weights of tree and linear part
     enough_to_choose: float = 3000  # rows times epsilon: fewer can only tell coarse choices apart
     few_weights: Weights = _FEW_WEIGHTS
     many_weights: Weights = _MANY_WEIGHTS
+
+    def kept(self, per_sum: float) -> Fraction:
+        """Part of the budget of a linear part beside a tree that does well, or that of others if it is less.
+
+        Examples
+        --------
+        >>> [str(ClassConfig().kept(per_sum)) for per_sum in (20.0, 1000.0)]
+        ['1/4', '1/10']
+        """
+        return max(self.least_kept, Fraction(round(1000 * self.kept_per_sum / per_sum), 1000))
 
     def allocate(self, telling: bool, linear: Fraction) -> ClassShares:
         """Divide the model's budget.
@@ -122,17 +138,63 @@ class ClassConfig:
 class NumberConfig:
     """Constants of `PrivateForestRegressor`."""
 
-    clipping: Fraction = Fraction(3, 100)  # of the model's budget, for clip bounds ...
-    most_for_clipping: Fraction = Fraction(20, 100)  # ... or up to so much, where that is not enough
-    residual_clipping: Fraction = Fraction(5, 100)  # of a tree's budget; study: 3 to 10 % are alike
+    # --- clip bounds
+    clipping: Fraction = Fraction(3, 100)  # of the model's budget ...
+    residual_clipping: Fraction = Fraction(
+        5, 100
+    )  # ... and of what is left, later; study: 3 to 10 % are alike
+    most_for_clipping: Fraction = Fraction(20, 100)  # where that is not enough
+    most_clipped: float = 0.05  # of the rows, at either end; more would bias the mean too much
+    tail: float = 8.0  # rows times epsilon that a bound may miss by: probability e^-4 at half its budget
+    least_span: float = 0.02  # of the span before, or it is kept
+    near_centre: int = 4  # levels a priori: bounds are log-uniform around the mean beyond so many
+
+    # --- the additive part
+    least_for_additive: float = 2700  # rows times epsilon, and ...
+    least_per_feature: float = (
+        250  # ... per feature: with fewer its look at the data is lost on noise (study)
+    )
+    additive: AdditiveConfig = field(default_factory=AdditiveConfig)
+    most_additive: Fraction = Fraction(
+        40, 100
+    )  # of what is left; less from so many rows times epsilon per feature:
+    full_per_feature: float = 1000  # share falls with the power ...
+    additive_power: float = 0.7  # ... of the rows: sums need less, trees can use all
+    least_additive: Fraction = Fraction(2, 1000)  # but not below
+    weighing: Fraction = Fraction(20, 100)  # of the additive part's, for weights and the look; study
+    worth_keeping: float = 0.1  # R2 from which the part is kept, if it is also above its noise; study
+    worth_a_second: float = 0.15  # R2 from which a second round follows what the first left; study
+    second: Fraction = Fraction(35, 100)  # of what is left
+
+    @property
+    def least_second(self) -> Fraction:
+        """Least part of a first round's budget that a second one gets, or 1."""
+        left = (1 - self.most_additive) * (1 - self.most_for_clipping)
+        return min(left * self.second / self.most_additive, Fraction(1))
+
+    # --- trees
     splitting: Fraction = Fraction(60, 100)  # of the rest of a tree's
     enough_to_split: float = 200  # rows times epsilon; fewer are best predicted by their mean (study)
-    enough_to_boost: float = 60_000  # rows times epsilon from which several trees are better than one (study)
+    enough_to_boost: float = (
+        60_000  # rows times epsilon from which several trees are better than one (study) ...
+    )
+    enough_to_boost_rest: float = 15_000  # ... on what an additive part left: it is smoother (study)
     rounds: int = 3  # trees then
     learning_rate: float = 0.8  # of each tree, if there are several
     rows_per_leaf: float = 300  # times 1 / epsilon, for each tree; study
-    most_clipped: float = 0.05  # of the rows, at either end; more would bias the mean too much
-    tail: float = 8.0  # rows times epsilon that a clip bound may miss by: probability e^-4 at half its budget
     boosted_levels: int = 6  # that trees must be able to have if there are to be several
     most_levels: int = 9  # unless max_depth says otherwise
-    least_span: float = 0.02  # of the span before, or it is kept
+
+    def additive_share(self, enough: float, n_features: int) -> Fraction:
+        """Part of what is left of the budget for the additive part; 0 where its sums would drown in noise.
+
+        Examples
+        --------
+        >>> config = NumberConfig()
+        >>> [str(config.additive_share(enough, 10)) for enough in (1e3, 1e4, 1e6)]
+        ['0', '2/5', '199/12500']
+        """
+        if enough < max(self.least_for_additive, self.least_per_feature * n_features):
+            return Fraction(0)
+        falling = min(1.0, self.full_per_feature * n_features / enough) ** self.additive_power
+        return max(self.most_additive * Fraction(round(10_000 * falling), 10_000), self.least_additive)

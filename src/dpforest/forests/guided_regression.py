@@ -5,17 +5,28 @@ As in `guided`, everything that could be tuned is a formula of public quantities
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import Curator, Utility
+from dpforest._linear import (
+    Features,
+    Weighed,
+    additive_parts,
+    ordered_features,
+    target_units,
+    units,
+    weigh_parts,
+)
+from dpforest._linear.weights import ONE
 from dpforest._structure import Additive, FlatTrees
-from dpforest._trees import grow_guided, guided_shares, shrunk_means
+from dpforest._structure.additive import UNIT
+from dpforest._trees import explained_squares, grow_guided, guided_shares, shrunk_means
 from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import WHOLE, Ask, Shape, choose, count_leaves
@@ -23,12 +34,22 @@ from dpforest.forests.guided import GuidedTree, guided_depth
 from dpforest.forests.guided_config import NumberConfig
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease, Trained
-from dpforest.mechanisms import quantile_range
-from dpforest.privacy import Kind, Query
+from dpforest.forests.residual_target import ResidualTarget
+from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Schema
 
 DEFAULTS = NumberConfig()
-OUT_OF = 10_000  # rows, of which a clip bound leaves out some
+
+
+class _Forest(NamedTuple):
+    """Trees, their statistics, the noise in these, the spans of their targets, and what they count for."""
+
+    trees: FlatTrees
+    statistics: NDArray[np.int64]
+    noises: tuple[float, ...]
+    spans: NDArray[np.float64]
+    weight: float
+
 
 _N_TREES = """n_estimators : int or None, default=None
         Number of trees, up to 10; None takes three where rows times epsilon are enough, else one. With delta
@@ -41,16 +62,19 @@ _N_TREES = """n_estimators : int or None, default=None
     _N_TREES, "None follows from a noisy count: about 300 / epsilon rows per leaf.", classifier=False
 )
 class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
-    """The default private regressor: one to three trees guided by the target; boosting with delta.
+    """The default private regressor: an additive part and guided trees behind it; boosting with delta.
 
     With ``delta > 0`` rounds of shallow trees are added to a linear part, each guided by the gradients that
     the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
     First the target is clipped to private quantiles, so that noise is in proportion to where it lies, not to
-    its public bounds. Then trees are grown as by `PrivateForestClassifier`, one, or three with more rows,
-    each on what those before it leave of the target, clipped to private quantiles again. Leaves release the
-    noisy sums of y and of its distance to the upper bound; their means are drawn towards their ancestors'.
+    its public bounds. Where there are rows enough, a sum over features is learnt from noisy sums of targets
+    times features (see `dpforest._linear`); one more question says how much its parts are to count and
+    whether they explain enough to be kept. Then trees are grown as by `PrivateForestClassifier` on what is
+    left, one, or three with more rows, each on what those before it leave, clipped to private quantiles
+    again. Leaves release the noisy sums of y and of its distance to the upper bound; their means are drawn
+    towards their ancestors'.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     all questions add up, and what a part leaves of a row's target follows from that row and released values.
@@ -85,7 +109,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         yield from self._guided_shapes(schema, 1, self._config.most_levels)
 
     def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
-        tree = (1 - self._config.most_for_clipping) * (1 - self._config.residual_clipping) / shape.n_trees
+        tree = self._least_left() * (1 - self._config.residual_clipping) / shape.n_trees
         splits, centres = guided_shares(
             tree * self._config.splitting, shape.depth, max(shape.depth - 1, 0), is_class=False
         )
@@ -96,56 +120,94 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             count_leaves(schema, pool="model", share=tree * (1 - self._config.splitting)),
         ]
 
+    def _least_left(self) -> Fraction:
+        """Part of the model's budget that is left for trees after everything else was asked."""
+        config = self._config
+        clipped = 1 - config.most_for_clipping
+        return clipped * (1 - config.most_additive) * clipped * (1 - config.second) * clipped
+
     def _train_purely(self, curator: Curator) -> Trained:
-        schema, levels = curator.schema, curator.schema.range.levels
         mean, rows = _mean_and_rows(curator)
-        enough = rows * self._finite_epsilon
-        least = _least_to_clip(enough, self._config)
-        clipping = (
-            max(self._config.clipping, least) if least <= self._config.most_for_clipping else Fraction(0)
+        target = ResidualTarget(curator, self._config, rows, self._finite_epsilon)
+        constant = target.centre_on(mean)
+        table = self._follow(target)
+        forest, sums, noises, spans, weight = self._trees(target, followed=bool(table.any()))
+        table[0] += round(constant * UNIT)  # every row has one cell of the first feature
+        return Trained(forest, sums, noises, Additive(table[..., None], weight, spans))
+
+    def _follow(self, target: ResidualTarget) -> NDArray[np.int64]:
+        """Follow the target by a sum over features and subtract it, where that explains something.
+
+        Returns what was subtracted by (feature, cell), in levels / UNIT; 0 if there was not enough to ask, or
+        if what was found explains no more than its noise.
+        """
+        schema, config = target.curator.schema, self._config
+        nothing = np.zeros((schema.n_features, int(schema.n_cells.max())), np.int64)
+        share = config.additive_share(target.enough, schema.n_features)
+        plan = target.curator.ledger.plan
+        if not share or not _can_follow(schema, plan, target.left * share, config):
+            return nothing
+        first, weighed, known = self._round(target, target.left * share, None, "")
+        if weighed is None or weighed.explained <= weighed.noise_sd or weighed.r2 <= config.worth_keeping:
+            return nothing
+        target.subtract(table=first)
+        target.clip_again("after the first round")
+        if weighed.r2 < config.worth_a_second:
+            return first
+        second, weighed, _ = self._round(target, target.left * config.second, known, "of what was left")
+        if weighed is not None and weighed.explained > 0:
+            target.subtract(table=second)
+            first = first + second
+        target.clip_again("after the second round")
+        return first
+
+    def _round(
+        self, target: ResidualTarget, share: Fraction, known: Features | None, detail: str
+    ) -> tuple[NDArray[np.int64], Weighed | None, Features]:
+        """Learn an additive part and its weights for a part of the budget."""
+        curator, config, centre = target.curator, self._config, target.centre
+        weighing = share * config.weighing
+        parts, known = additive_parts(
+            curator, "model", share - weighing, target.rows, centre, config.additive, known, detail
         )
-        if not _can_clip(curator, clipping):
-            clipping = Fraction(0)
-        low, high = _clip(curator, clipping, enough, (0.0, float(levels)), self._config)
-        constant = min(max(mean, low), high)
-        span = low - constant, high - constant
-        curator.subtract(*span, constant=constant)
-        share = 1 - clipping
-        rounds = self._limits.n_trees if enough * float(share) >= self._config.enough_to_boost else 1
-        n_trees = self.n_estimators or rounds
-        weight = self._config.learning_rate if n_trees > 1 else 1.0
+        target.left -= share - weighing
+        if not parts:
+            return np.zeros((0, 0), np.int64), None, known
+        weighed = weigh_parts(curator, "model", weighing, target.rows, centre, parts, detail)
+        target.left -= weighing
+        summed = np.tensordot(weighed.weights, np.stack(parts), axes=1) * (centre.reach * target.width)
+        return np.rint(summed * UNIT).astype(np.int64), weighed, known
+
+    def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:
+        """Grow trees on what is left of the target, each on what those before it leave."""
+        config, curator, levels = self._config, target.curator, target.levels
+        enough = target.enough * float(target.left)
+        to_boost = config.enough_to_boost_rest if followed else config.enough_to_boost
+        n_trees = self.n_estimators or (self._limits.n_trees if enough >= to_boost else 1)
+        weight = config.learning_rate if n_trees > 1 else 1.0
         depth = self.max_depth
         if depth is None:
-            lowest = 1 if enough >= self._config.enough_to_split else 0
-            depth = guided_depth(
-                enough * float(share) / n_trees, self._config.rows_per_leaf, lowest, self._limits.depth
-            )
-
+            lowest = 1 if enough >= config.enough_to_split else 0
+            depth = guided_depth(enough / n_trees, config.rows_per_leaf, lowest, self._limits.depth)
+        share = target.left / n_trees
         grown, sums, noises, spans = [], [], [], []
         for number in range(n_trees):
-            tree_share = share / n_trees
-            clipping = tree_share * self._config.residual_clipping
-            if number and clipping >= least and _can_clip(curator, clipping):
-                span = _clip(curator, clipping, enough, span, self._config, number)
-                curator.subtract(*span)
-                tree_share -= clipping
-            splitting = tree_share * self._config.splitting * min(depth, 1)
-            zero = np.array([-span[0] / (span[1] - span[0]) * levels])
+            tree_share = share - (target.clip_for_tree(share, number) if number else 0)
+            splitting = tree_share * config.splitting * min(depth, 1)
+            zero = np.array([-target.span[0] / target.width])
             tree = grow_guided(curator, "model", splitting, depth, zero, number=number)
             query = Query(Kind.LEAF_SUMS, tree=number)
             (found,), sd = curator.leaf_soft_histograms("model", tree, tree_share - splitting, query)
             if number + 1 < n_trees:
-                values = weight * _leaf_values(found, sd, levels, span, not number)
-                curator.subtract(*span, tree=tree, leaves=values)
+                values = weight * _leaf_values(found, sd, levels, target.span, not number)
+                target.subtract(tree=tree, leaves=values)
             grown.append(tree)
             sums.append(found)
             noises.append(sd)
-            spans.append(span)
-        table = np.zeros((schema.n_features, int(schema.n_cells[: schema.n_features].max()), 1))
-        table[0] = constant
+            spans.append(target.span)
         feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
         forest = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
-        return Trained(forest, np.stack(sums), tuple(noises), Additive.of(table, weight, np.array(spans)))
+        return _Forest(forest, np.stack(sums), tuple(noises), np.array(spans), weight)
 
     def _rows_released(self) -> float:
         return float(self.leaf_statistics_[0].sum()) / self.schema_.range.levels
@@ -163,6 +225,21 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             )
         ]
         return np.stack([np.stack(values), np.zeros(statistics.shape[:2])], axis=-1)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each feature makes predictions differ, by the additive part and by splits.
+
+        From released values out of which noise was drawn; mean squares, which sum to 1.
+        """
+        check_is_fitted(self)
+        additive = self.additive_
+        if additive is None or additive.pairs is not None:
+            return super().feature_importances_
+        schema, rows = self.schema_, self.leaf_statistics_.sum(axis=2) / self.schema_.range.levels
+        found = explained_squares(self.trees_, self.leaf_votes_[..., 0], rows, schema.n_columns)
+        found = schema.share_out(found) + additive.spreads(schema.n_cells[: schema.n_features]) ** 2
+        return found / max(float(found.sum()), 1e-12)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)
@@ -183,40 +260,30 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float]:
     return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
 
 
-def _least_to_clip(enough: float, config: NumberConfig) -> Fraction:
-    """Part of the model's budget with which private quantiles miss few rows."""
-    return Fraction(math.ceil(20_000 * config.tail / (config.most_clipped * enough)), 10_000)
+def _can_follow(schema: Schema, plan: BudgetPlan, share: Fraction, config: NumberConfig) -> bool:
+    """Tell whether the questions of an additive part are not too faint to be drawn.
 
-
-def _can_clip(curator: Curator, share: Fraction) -> bool:
-    """Tell whether private quantiles with a share of the model's budget are not too faint to be drawn."""
-    faintest = choose("model", share / 2, 1, quantile_range(OUT_OF - 1, OUT_OF))
-    return faintest.can_be_paid(curator.ledger.plan)
-
-
-def _clip(
-    curator: Curator,
-    share: Fraction,
-    enough: float,
-    span: tuple[float, float],
-    config: NumberConfig,
-    tree: int | None = None,
-) -> tuple[float, float]:
-    """Private quantiles within the present span of the target, or nothing if there is nothing to spend.
-
-    They leave out, at either end, as many rows as the mechanism may miss them by.
+    A second round gets no less than `least_second` of what a first one gets, and asks less.
     """
-    if not share:
-        return span
-    few = max(math.ceil(config.tail / (enough * float(share / 2)) * OUT_OF), 1)
-    width = (span[1] - span[0]) / curator.schema.range.levels
-    low = curator.target_quantile("model", share / 2, Query(Kind.LOWER_BOUND, tree=tree), few, OUT_OF)
-    high = curator.target_quantile(
-        "model", share / 2, Query(Kind.UPPER_BOUND, tree=tree), OUT_OF - few, OUT_OF
-    )
-    if (high - low) * width < config.least_span * (span[1] - span[0]):
-        return span
-    return span[0] + low * width, span[0] + (high + 1) * width
+    ordered = set(ordered_features(schema))
+    n_ordered, n_features = len(ordered), schema.n_features
+    categories = sum(int(schema.n_cells[at]) for at in range(n_features) if at not in ordered)
+    amount, levels, additive = float(plan.amount("model")), schema.range.levels, config.additive
+    share = share * config.least_second
+    of_part = share * (1 - config.weighing)
+    rest = of_part * (1 - additive.scaling) * (1 - additive.products)
+    for_nominal = rest * Fraction(n_features - n_ordered, n_features)
+    counting = for_nominal * additive.counting
+    times_target = levels * target_units(levels)
+    asked = [  # part, what a row adds to a sum, sums
+        (of_part * additive.scaling / 2, units(n_ordered, amount * float(of_part)), n_ordered),
+        (rest * Fraction(n_ordered, n_features), times_target, 3 * n_ordered),
+        (counting, units(categories, amount * float(counting)), categories),
+        (for_nominal - counting, times_target, categories),
+        (share * config.weighing, ONE**2, 10),
+    ]
+    asks = [Ask("model", part, reach=reach, blocks=blocks) for part, reach, blocks in asked if blocks]
+    return all(ask.can_be_paid(plan) for ask in asks)
 
 
 def _leaf_values(

@@ -12,8 +12,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpforest.papers.experiments.methods import Factory, MethodNotAvailableError, register
 from dpforest.forests.guided_config import NEVER, ClassConfig, NumberConfig
+from dpforest.papers.experiments.methods import Factory, MethodNotAvailableError, register
 from dpforest.schema import Schema
 
 _WHOLE, _NUMBERS = ClassConfig(), NumberConfig()
@@ -29,11 +29,13 @@ CLASSIFICATION = {
     "without a choice of weights": replace(_WHOLE, few_weights=((1.0, 0.5),), enough_to_choose=NEVER),
     "without asking whether the tree will do": replace(_WHOLE, deep_enough_to_tell=NEVER),
     "without growing level shares": replace(_WHOLE, level_ratio=Fraction(1)),
-    "without shrinkage": replace(_WHOLE, shrink_leaves=False),
+    "without a mixture of prunings": replace(_WHOLE, mix_prunings=False),
 }
 REGRESSION = {
+    "without the additive part": replace(_NUMBERS, least_for_additive=NEVER),
+    "without a second additive round": replace(_NUMBERS, worth_a_second=NEVER),
     "without clip bounds": replace(_NUMBERS, most_for_clipping=Fraction(0)),
-    "with one tree": replace(_NUMBERS, enough_to_boost=NEVER),
+    "with one tree": replace(_NUMBERS, enough_to_boost=NEVER, enough_to_boost_rest=NEVER),
 }
 
 

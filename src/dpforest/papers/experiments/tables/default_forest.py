@@ -97,7 +97,7 @@ EXPERIMENTS = (
             task="classification",
             metric=metric,
             datasets=CHOSEN_ON,
-            methods=("dpforest", "dpforest without shrinkage", "SPE"),
+            methods=("dpforest", "dpforest without a mixture of prunings", "SPE"),
             epsilons=(0.1, 1.0, 10.0),
             repeats=5,
             split=Split(max_rows=20_000),
