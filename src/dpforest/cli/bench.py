@@ -135,12 +135,12 @@ def show(
     from dpforest.papers.experiments.report import table_of_text
 
     experiment = find_experiment(name)
-    summaries = summarise(_results(folder, name, quick))
-    text = table_of_text(experiment, summaries)
+    results = _results(folder, name, quick)
+    text = table_of_text(experiment, results)
     if html_path is not None:
-        html_path.write_text(report(experiment, summaries, "html"), encoding="utf-8")
+        html_path.write_text(report(experiment, results, "html"), encoding="utf-8")
     if plot_path is not None:
-        plot(experiment, summaries, plot_path)
+        plot(experiment, summarise(results), plot_path)
     rows: list[dict[str, Any]] = [dict(zip(text.header, row, strict=True)) for row in text.rows]
     data = {"title": text.title, "rows": rows, "notes": list(text.notes)}
     numbers = frozenset(text.header) & {"published", "ours, as published", "ours"}

@@ -158,6 +158,16 @@ def test_absent_methods_keep_their_published_figures():
     assert "no proof" in text
 
 
+def test_rank_tests_are_those_of_single_repeats():
+    """SPE ahead by a point in six repeats that scatter by ten: paired that is clear, unpaired it is not."""
+    level = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    lines = [line(v + 0.01 + i / 1e4, i, "SPE" + AS_PUBLISHED) for i, v in enumerate(level)]
+    lines += [line(v, i, "RF") for i, v in enumerate(level)]
+    assert "better than RF on 1 of 1 (worse on 0)" in report(table(rank_test=("Wilcoxon", "SPE")), lines)
+    assert "better than RF on 0 of 1 (worse on 0)" in report(table(rank_test=("Mann-Whitney", "SPE")), lines)
+    assert "worse on 1" in report(table(rank_test=("Wilcoxon", "SPE"), metric="error"), lines)
+
+
 def test_html_escapes_what_it_shows():
     text = report(table(title="a < b & c"), by_cell(summary(0.8, 0.1)), "html")
     assert "a &lt; b &amp; c" in text

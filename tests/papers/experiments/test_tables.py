@@ -1,6 +1,7 @@
 """The papers' tables as data: complete, consistent, and typed without slips."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,6 +169,16 @@ def test_claims_name_cells_that_are_run():
                 assert side.method.removesuffix(" (as published)") in experiment.methods, claim
                 assert setting_key(side.setting or {}) in keys, claim
             assert set(claim.datasets or ()) <= set(experiment.datasets)
+
+
+def test_the_table_of_rows_names_every_experiment():
+    rows = (Path(__file__).parents[3] / "docs" / "papers.md").read_text(encoding="utf-8")
+    for name in NAMES:
+        figure = name.rstrip("abcd") if "figure" in name else name
+        assert figure in rows, name
+    states = [line.split("|")[2].strip() for line in rows.splitlines() if line.startswith("| ")]
+    assert set(states) == {"state", "right", "differs", "cannot tell", "missing"}
+    assert all(line.count("|") == 4 for line in rows.splitlines() if line.startswith("| "))
 
 
 def test_a_slip_in_a_block_of_figures_is_an_error():

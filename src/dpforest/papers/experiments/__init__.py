@@ -1,9 +1,10 @@
 """Rerun the experiments of papers with one command, and say where published figures stand on false ground.
 
 Modules, in the order of their dependence: `experiment` (a table of a paper, as data), `methods` and `metrics`
-(registries; `systems`, `references` and `peers` fill the first), `jobs` (single fits), `results` (their lines
-on disk), `runner`, `summary` (means beside published figures), `report` and `figures`, `catalogue` (all
-tables by name), `page` (the page of results). `tables` holds one file per table of a paper.
+(registries; `systems`, `references`, `readings` and `peers` fill the first), `jobs` (single fits), `results`
+(their lines on disk), `runner`, `summary` (means beside published figures), `rank_tests`, `report` and
+`figures`, `catalogue` (all tables by name), `claims` (what papers say in words), `page` (the page of
+results). `tables` holds one file per table of a paper.
 
 Nothing here is private: published data, fixed seeds and the papers' own flawed forms.
 """

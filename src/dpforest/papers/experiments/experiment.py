@@ -16,6 +16,7 @@ __all__ = ["ANY", "Cell", "Experiment", "Paper", "Setting", "Split", "setting_ke
 
 Setting: TypeAlias = Mapping[str, Any]
 Task: TypeAlias = Literal["classification", "regression"]
+RankTest: TypeAlias = tuple[Literal["Wilcoxon", "Mann-Whitney"], str]
 Plain: TypeAlias = tuple[str, str, float]
 Varied: TypeAlias = tuple[str, str, float, str]
 Figures: TypeAlias = Mapping[Plain, float] | Mapping[Varied, float] | Mapping[Plain | Varied, float]
@@ -162,6 +163,8 @@ class Experiment:
     compute : callable, optional
         For tables of formulas: ``compute(cell, setting)`` gives the value of a cell instead of a fit.
         Datasets and methods are then only names of rows and columns.
+    rank_test : tuple of str, optional
+        Name of the rank test that the paper runs, and the method that it compares with all others.
     labels : mapping, optional
         What the paper calls a method, where its name here differs, e.g. ``{"JPW": "RDT"}``.
     notes : str, default=""
@@ -196,6 +199,7 @@ class Experiment:
     published_spread: Figures = field(default_factory=dict)
     published_void: Mapping[str, str] = field(default_factory=dict)
     compute: Callable[[Cell, Setting], float] | None = None
+    rank_test: RankTest | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     notes: str = ""
 

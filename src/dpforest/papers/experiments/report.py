@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.metrics import Metric, find_metric
+from dpforest.papers.experiments.rank_tests import rank_note, rank_outcomes
 from dpforest.papers.experiments.results import Result
 from dpforest.papers.experiments.summary import Comparison, Summary, compare, shortfall, summarise
 
@@ -67,36 +68,39 @@ def report(
     -------
     str
     """
-    summaries = results if isinstance(results, Mapping) else summarise(results)
-    text = table_of_text(experiment, summaries)
+    text = table_of_text(experiment, results)
     return _html(text) if form == "html" else markdown(text)
 
 
-def table_of_text(experiment: Experiment, summaries: Mapping[Cell, Summary]) -> TableOfText:
+def table_of_text(experiment: Experiment, results: Iterable[Result] | Mapping[Cell, Summary]) -> TableOfText:
     """Lay out a comparison; columns that would say the same in every row are left out.
 
     Parameters
     ----------
     experiment : Experiment
         The table.
-    summaries : mapping of Cell to Summary
-        What was run.
+    results : iterable of Result, or mapping of Cell to Summary
+        Lines of a result file, or kept summaries; rank tests need the former.
 
     Returns
     -------
     TableOfText
     """
+    lines = [] if isinstance(results, Mapping) else list(results)
+    summaries = results if isinstance(results, Mapping) else summarise(lines)
     metric = find_metric(experiment.metric)
     compared = compare(experiment, summaries)
     wanted = {
         "epsilon": len({c.cell.epsilon for c in compared if not math.isinf(c.cell.epsilon)}) > 1,
         "setting": len({c.cell.setting for c in compared}) > 1,
     }
-    lines = [_line(experiment, comparison, metric) for comparison in compared]
+    told = [_line(experiment, comparison, metric) for comparison in compared]
     header = [name for name in _line_names() if wanted.get(name, True)]
-    rows = tuple(tuple(line[name] for name in header) for line in lines)
+    rows = tuple(tuple(line[name] for name in header) for line in told)
     title = f"{experiment.name}: {experiment.title}. {experiment.paper}"
-    return TableOfText(title, tuple(header), rows, _notes(experiment, summaries, compared, metric))
+    notes = _notes(experiment, summaries, compared, metric)
+    ranks = rank_note(experiment.rank_test, rank_outcomes(experiment, lines)) if experiment.rank_test else ""
+    return TableOfText(title, tuple(header), rows, (*notes, ranks) if ranks else notes)
 
 
 def _line_names() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ def _again(table: Experiment, letter: str, readings: dict[str, str], what: str) 
         parameters={("*", method): {"n_estimators": 10} for method in readings.values()},
         published=renamed_figures(table, readings, table.datasets),
         labels={},
+        rank_test=None,
         notes=f"A guess, not what is printed: {what}.",
     )
 

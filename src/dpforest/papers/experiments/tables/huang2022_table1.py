@@ -48,6 +48,7 @@ EXPERIMENTS = (
             for name, values in FIGURES.items()
             for method, value in zip(METHODS, values, strict=True)
         },
+        rank_test=("Mann-Whitney", "SPE"),
         labels={"JPW": "RDT"},
         notes=f"The paper prints no spread. {DIFFERENCES}",
     ),

@@ -41,6 +41,7 @@ EXPERIMENTS = (
         quick_repeats=2,
         quick_rows=10_000,
         split=Split(labelled_fraction=0.2),
+        rank_test=("Mann-Whitney", "SSPE-2"),
         published={
             (name, method, EPSILON): round(value / 100, 6)
             for name, values in FIGURES.items()
