@@ -521,3 +521,14 @@ def test_a_table_of_numbers_needs_no_draft(cli, tmp_path):
     told = json.loads(cli("schema estimate t.csv --target b --epsilon 9 --out s.json --json").stdout)
     assert set(told["estimated"]) == {"a", "b"}
     assert told["charge"] is None
+
+
+def test_dates_and_truth_values_of_a_csv_are_fitted_and_shown(cli, tmp_path):
+    rows = [f"20{15 + i % 10}-03-0{1 + i % 9},{['yes', 'no'][i % 2]},{int(i % 10 > 4)}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("\n".join(["since,smoker,y", *rows]))
+    (tmp_path / "d.csv").write_text(
+        "column,type,min,max,values\nsince,date,2015-01-01,2025-12-31,\nsmoker,boolean,,,\ny,class,,,0|1\n"
+    )
+    cli("schema init t.csv --dictionary d.csv --target y --out s.json")
+    cli("fit t.csv --schema s.json --epsilon 50 --out m.json --quiet")
+    assert re.search(r"since < 20\d\d-\d\d-\d\d", cli("inspect m.json --tree 0").stdout)

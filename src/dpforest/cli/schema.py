@@ -291,6 +291,10 @@ def _entry(row: dict[str, Any]) -> dict[str, Any]:
     values = [text.strip() for text in (row.get("values") or "").split("|") if text.strip()]
     if kind in ("numeric", "integer"):
         return {"type": kind, "min": _number(row.get("min")), "max": _number(row.get("max"))}
+    if kind == "date":
+        return {"type": kind, "min": (row.get("min") or "").strip(), "max": (row.get("max") or "").strip()}
+    if kind == "boolean":
+        return {"type": kind}
     return {"type": kind, "levels" if kind == "ordinal" else "categories": values}
 
 

@@ -129,7 +129,7 @@ def conditions(column: Feature | Combination | Pair, cut: int, left_sets: Any) -
         return f"is not {left_out}", f"is {left_out}"
     if not isinstance(column, Numeric):
         return f"up to {known[cut]}", f"above {known[cut]}, missing or undeclared"
-    return f"< {column.threshold_value(cut):g}", f">= {column.threshold_value(cut):g}, missing or undeclared"
+    return f"< {column.border_text(cut)}", f">= {column.border_text(cut)}, missing or undeclared"
 
 
 def leaf_words(model: Any, tree: int, leaf: int) -> str:

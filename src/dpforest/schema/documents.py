@@ -4,6 +4,9 @@
      "crp": {"type": "numeric", "min": 0, "max": 500, "bins": 1024},
      "ward": {"type": "categorical", "categories": ["A", "B", "C"]},
      "pain": {"type": "ordinal", "levels": ["none", "some", "much"]},
+     "income": {"type": "numeric", "min": 0, "max": 1e7, "transform": "asinh"},
+     "since": {"type": "date", "min": "2015-01-01", "max": "2025-12-31"},
+     "smoker": {"type": "boolean"},
      "target": {"type": "class", "categories": ["died", "home", "moved"]}}
 
 A combination of two features is `{"type": "sum", "of": ["age", "crp"]}`, or "difference", under any name;
@@ -25,6 +28,7 @@ from dpforest.schema.combinations import Combination
 from dpforest.schema.declaration import finite_number, plain_number
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import DEFAULT_BINS, Feature, Nominal, Numeric, Ordinal
+from dpforest.schema.kinds import Boolean, Date
 from dpforest.schema.target import DEFAULT_LEVELS, Classes, Range, Target
 
 __all__ = ["DEFAULT_TARGET", "parse_document", "read_json", "write_document"]
@@ -32,8 +36,10 @@ __all__ = ["DEFAULT_TARGET", "parse_document", "read_json", "write_document"]
 DEFAULT_TARGET = "target"
 # For each type: the keys it needs and the keys it may have.
 _FEATURE_KEYS = {
-    "numeric": ({"min", "max"}, {"bins"}),
-    "integer": ({"min", "max"}, {"bins"}),
+    "numeric": ({"min", "max"}, {"bins", "transform"}),
+    "integer": ({"min", "max"}, {"bins", "transform"}),
+    "date": ({"min", "max"}, {"bins"}),
+    "boolean": (set(), set()),
     "categorical": ({"categories"}, set()),
     "ordinal": ({"levels"}, set()),
 }
@@ -107,8 +113,13 @@ def _parse_feature(name: Any, entry: Any) -> Feature:
             return Ordinal(_json_list("levels", entry["levels"]))
         if kind == "categorical":
             return Nominal(_json_list("categories", entry["categories"]))
+        if kind == "boolean":
+            return Boolean()
         bins = entry.get("bins", DEFAULT_BINS)
-        return Numeric(*_json_bounds(entry), integer=kind == "integer", bins=bins)
+        if kind == "date":
+            return Date(_json_date("min", entry["min"]), _json_date("max", entry["max"]), bins)
+        is_integer = kind == "integer"
+        return Numeric(*_json_bounds(entry), integer=is_integer, bins=bins, transform=entry.get("transform"))
     except SchemaError as error:
         raise SchemaError(f"{label}: {error}") from None
 
@@ -149,6 +160,12 @@ def _json_bounds(entry: Mapping[str, Any]) -> tuple[float, float]:
     return finite_number("min", entry["min"]), finite_number("max", entry["max"])
 
 
+def _json_date(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise SchemaError(f"{key} must be a date such as '2015-01-01', got {value!r}.")
+    return value
+
+
 def _json_list(key: str, values: Any) -> list[Any]:
     if not isinstance(values, list | tuple):
         raise SchemaError(
@@ -179,13 +196,18 @@ def write_document(
 
 
 def _write_feature(feature: Feature) -> dict[str, Any]:
+    if isinstance(feature, Boolean):
+        return {"type": "boolean"}
     if isinstance(feature, Nominal):
         return {"type": "categorical", "categories": list(feature.categories)}
     if isinstance(feature, Ordinal):
         return {"type": "ordinal", "levels": list(feature.levels)}
-    bounds = {"min": plain_number(feature.low), "max": plain_number(feature.high)}
     bins = {"bins": feature.bins} if feature.bins != DEFAULT_BINS else {}
-    return {"type": "integer" if feature.integer else "numeric", **bounds, **bins}
+    if isinstance(feature, Date):
+        return {"type": "date", "min": feature.first, "max": feature.last, **bins}
+    bounds = {"min": plain_number(feature.low), "max": plain_number(feature.high)}
+    transform = {} if feature.transform is None else {"transform": feature.transform}
+    return {"type": "integer" if feature.integer else "numeric", **bounds, **bins, **transform}
 
 
 def _write_target(target: Target) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from dpforest.schema.declaration import (
 )
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.matching import LevelTable
+from dpforest.schema.transforms import TRANSFORMS, even_after
 from dpforest.schema.values import as_number
 
 __all__ = ["DEFAULT_BINS", "Feature", "LevelFeature", "Nominal", "Numeric", "Ordinal"]
@@ -92,6 +93,9 @@ class Numeric(_CellAxis):
         shared out evenly among the whole numbers.
     bins : int, default=256
         Number of grid cells, a power of two from 2 to 65536.
+    transform : {"log", "asinh"}, optional
+        Makes cells equally wide on another scale, for columns with a heavy tail such as incomes: "log" for
+        positive numbers, "asinh" if zero or negative numbers occur. By default they are equally wide as is.
 
     Examples
     --------
@@ -106,6 +110,7 @@ class Numeric(_CellAxis):
     high: float
     integer: bool = False
     bins: int = DEFAULT_BINS
+    transform: str | None = None
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -122,8 +127,11 @@ class Numeric(_CellAxis):
             raise SchemaError(
                 f"bounds of whole numbers must be whole, got low={self.low!r}, high={self.high!r}."
             )
+        if self.transform is not None and self.transform not in TRANSFORMS:
+            raise SchemaError(f"transform must be None, 'log' or 'asinh', got {self.transform!r}.")
         largest = max(abs(self.domain_low), abs(self.domain_low + self.bins * self.cell_width))
-        if self.cell_width < _SMALLEST_CELL_IN_ULPS * math.ulp(largest) or math.isinf(1 / self.cell_width):
+        too_fine = self.cell_width < _SMALLEST_CELL_IN_ULPS * math.ulp(largest)
+        if (too_fine and self.is_even) or math.isinf(1 / self.cell_width):
             raise SchemaError(
                 f"{self.bins} bins between low={self.low!r} and high={self.high!r} are finer than doubles "
                 "can tell apart. Use fewer bins, or shift and scale the column."
@@ -133,7 +141,8 @@ class Numeric(_CellAxis):
     def __repr__(self) -> str:
         integer = ", integer=True" if self.integer else ""
         bins = f", bins={self.bins}" if self.bins != DEFAULT_BINS else ""
-        return f"Numeric({plain_number(self.low)}, {plain_number(self.high)}{integer}{bins})"
+        transform = f", transform={self.transform!r}" if self.transform is not None else ""
+        return f"Numeric({plain_number(self.low)}, {plain_number(self.high)}{integer}{bins}{transform})"
 
     @property
     def n_known(self) -> int:
@@ -143,7 +152,7 @@ class Numeric(_CellAxis):
     @property
     def is_even(self) -> bool:
         """Whether all cells of the grid are equally wide."""
-        return True
+        return self.transform is None
 
     @property
     def domain_low(self) -> float:
@@ -159,6 +168,9 @@ class Numeric(_CellAxis):
     @cached_property
     def borders(self) -> NDArray[np.float64]:
         """The `bins - 1` inner borders of the grid; a border belongs to the cell on its right."""
+        if self.transform is not None:
+            high = self.high + 0.5 if self.integer else self.high
+            return even_after(self.transform, self.domain_low, high, self.bins)
         return self.domain_low + np.arange(1, self.bins, dtype=np.float64) * self.cell_width
 
     def cell_of(self, value: object) -> int:
@@ -194,6 +206,10 @@ class Numeric(_CellAxis):
                 f"a grid of {self.bins} bins has thresholds right of cells 0 to {self.bins - 1}."
             )
         return float(self.borders[cell]) if cell < self.bins - 1 else math.inf
+
+    def border_text(self, cell: int) -> str:
+        """Return the border right of a cell, as people write it."""
+        return f"{self.threshold_value(cell):g}"
 
 
 class LevelFeature(_CellAxis):

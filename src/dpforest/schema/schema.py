@@ -42,7 +42,7 @@ class Schema:
 
     Parameters
     ----------
-    features : mapping from str to Numeric, Ordinal or Nominal
+    features : mapping from str to Numeric, Date, Ordinal, Nominal or Boolean
         The features in the order of the columns of the encoded table.
     target : Classes or Range, optional
         The target, if there is one.
@@ -274,8 +274,9 @@ class Schema:
         ----------
         mapping : mapping from str to mapping
             One entry per column: `{"type": "numeric" or "integer", "min": ..., "max": ...}` with optional
-            `"bins"`, `{"type": "categorical", "categories": [...]}` or `{"type": "ordinal", "levels":
-            [...]}`. The target is `{"type": "class", "categories": [...]}` or `{"type": "numeric", "min":
+            `"bins"` and `"transform"`, `{"type": "date", "min": "2015-01-01", "max": ...}`, `{"type":
+            "categorical", "categories": [...]}`, `{"type": "ordinal", "levels": [...]}` or `{"type":
+            "boolean"}`. The target is `{"type": "class", "categories": [...]}` or `{"type": "numeric", "min":
             ..., "max": ...}` with optional `"levels"`.
         target : str or None, default="target"
             Name of the target's entry. A name other than "target" must be there.
