@@ -9,7 +9,7 @@ import click
 from dpforest.cli.answers import AnsweringCommand, answer
 from dpforest.cli.models import key_option, load_model
 from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns
-from dpforest.cli.tables import Reading, read_values, table_options
+from dpforest.cli.tables import Reading, plain_values, table_options
 
 
 @click.command(cls=AnsweringCommand)
@@ -43,7 +43,8 @@ def report(
     if public is not None:
         compare_columns(public, loaded.schema_, target, reading)
         rows = reading.open(public, loaded.schema_, target)
-        scored = rows.select(loaded.schema_.names), read_values(rows, [target])[target]
+        labels = [value for (piece,) in rows.read([target]) for value in plain_values(piece)]
+        scored = rows.select(loaded.schema_.names), labels
     facts = collect(loaded, scored, by)
     page = card(facts, title).encode()
     write_file(out, page)
