@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NoReturn
 
-from dpforest._rows import Grid, MemoryRows, RereadRows, Rows, StoredRows, WholeRows
-from dpforest.schema import Schema
+from dpforest._rows import DaskRows, Grid, MemoryRows, RereadRows, Rows, StoredRows, WholeRows
+from dpforest.schema import Schema, Source
 from dpforest.schema.door import read_blocks
 from dpforest.schema.places import stream_of
+from dpforest.schema.streams import StreamColumn
 
 
 class PrivateTable:
@@ -27,7 +28,7 @@ class PrivateTable:
 
     Examples
     --------
-    >>> from dpforest.schema import Schema
+    >>> from dpforest.schema import Schema, Source
     >>> schema = Schema.from_bounds((0, 1), n_features=2, classes=[0, 1])
     >>> PrivateTable([[0.1, 0.2], [0.3, 0.4]], [0, 1], schema)
     PrivateTable(2 features)
@@ -41,6 +42,10 @@ class PrivateTable:
         self.__rows: Rows
         if stream is None:
             self.__rows = MemoryRows.of_blocks(read(), grid, n_threads)
+        elif isinstance(stream.source, Source) and (parts := stream.source.parts) is not None:
+            if not isinstance(y, StreamColumn):
+                raise TypeError("y must be a column of the same dask collection as X, or its name.")
+            self.__rows = DaskRows(parts, y.name, schema, stream.source.cache)
         elif stream.source.cache:
             self.__rows = StoredRows.of_blocks(read(), grid, n_threads, stream.source.memory_limit)
         else:

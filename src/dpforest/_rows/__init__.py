@@ -1,10 +1,11 @@
 """Tables of private rows. No noise, no budget, no mechanism: only "how many rows fall where?".
 
 `rows` says what rows are to the rest (`Rows.fold`), `tables` lists what can be folded. `memory` holds rows in
-memory, `stored` those that are read piece by piece, in memory or in a private file (`spill`). Only
-`dpforest._curator` may import this room.
+memory, `stored` those that are read piece by piece, in memory or in a private file (`spill`),
+`cluster` those of dask. Only `dpforest._curator` may import this room.
 """
 
+from dpforest._rows.cluster import DaskRows
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES, MIXTURE_UNIT
 from dpforest._rows.memory import MemoryRows
 from dpforest._rows.residuals import Residual
@@ -39,6 +40,7 @@ __all__ = [
     "By",
     "CellCounts",
     "CellMoments",
+    "DaskRows",
     "Grid",
     "LabelSums",
     "LeafCounts",
