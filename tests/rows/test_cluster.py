@@ -155,7 +155,6 @@ from tests.forests.conftest import CLASSIFY, patients_table
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.comm.timeouts.tcp": "5s"})
     X, label, _ = patients_table(400)
     options = dict(schema=CLASSIFY, max_depth=4)
     expected = dpforest.DiPriMeForestClassifier(3, random_state=5, **options).fit(X, label)
@@ -180,6 +179,7 @@ if __name__ == "__main__":
         print("SAME MODEL", flush=True)
         passes.clear()
         stop = {3: lambda: local.sync(local.scheduler.close)}
+        dask.config.set({"distributed.comm.timeouts.connect": "5s"})
         accountant = BudgetAccountant(epsilon=9.0)
         model = dpforest.DiPriMeForestClassifier(3, accountant=accountant, **options)
         try:
