@@ -38,14 +38,3 @@ def visits(cli, tmp_path):
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     cli("budget create budget.db --dataset patients --epsilon 2 --schema schema.json")
     return tmp_path
-
-
-def read_values(file, names):
-    """Read whole columns of a file as Python values."""
-    from dpforest.cli.tables import plain_values
-
-    columns = {name: [] for name in names}
-    for pieces in file.read(names):
-        for values, piece in zip(columns.values(), pieces, strict=True):
-            values.extend(plain_values(piece))
-    return columns

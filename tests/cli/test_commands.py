@@ -19,7 +19,7 @@ from dpforest.privacy import BudgetAccountant
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Schema
 from dpforest.schema.delimited import TextFile
 from dpforest.schema.files import open_file
-from tests.cli.conftest import SCHEMA, read_values
+from tests.cli.conftest import SCHEMA
 
 FIT = "fit visits.csv --schema schema.json --epsilon 1 --budget budget.db --out model.json"
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpforest.schema import Schema
     from dpforest.schema.columns import Column
     from dpforest.schema.files import Files
+    from dpforest.schema.streams import Stream
 
 _T = TypeVar("_T")
 
@@ -135,6 +136,15 @@ def column_types(path: Path, reading: Reading) -> dict[str, str | None]:
             "--dictionary."
         )
     return dict.fromkeys(names)
+
+
+def read_values(file: Stream, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Read whole columns of a file as Python values, to copy them into an answer."""
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for pieces in file.read(names) if names else ():
+        for values, piece in zip(columns.values(), pieces, strict=True):
+            values.extend(plain_values(piece))
+    return columns
 
 
 def plain_values(column: Column) -> list[Any]:
