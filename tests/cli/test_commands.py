@@ -14,6 +14,7 @@ import dpforest
 from dpforest._structure import FlatTrees
 from dpforest.cli import main, tables
 from dpforest.cli.answers import clean
+from dpforest.cli.tables import read_values
 from dpforest.inspection.rules import draw
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Schema
