@@ -148,3 +148,26 @@ def test_every_relation_has_words():
         from dpforest.report.facts import relation_in_words
 
         assert relation_in_words(PrivacyGuarantee(1.0, 0.0, relation))
+
+
+def test_the_command_writes_a_card_and_scores_public_rows(tmp_path, model):
+    from click.testing import CliRunner
+
+    from dpforest.cli import main
+
+    X, y = rows(200, seed=2)
+    quoted = [
+        [str(age), ward.replace('"', '""'), label.replace('"', '""')]
+        for (age, ward), label in zip(X, y, strict=True)
+    ]
+    name = HOSTILE[1].replace('"', '""')
+    lines = [f'age,"{name}",outcome', *(f'{age},"{ward}","{label}"' for age, ward, label in quoted)]
+    (tmp_path / "public.csv").write_text("\n".join(lines) + "\n")
+    model.save(tmp_path / "model.json")
+    options = ["--public", f"{tmp_path}/public.csv", "--target", "outcome", "--by", HOSTILE[1]]
+    done = CliRunner().invoke(
+        main, ["report", f"{tmp_path}/model.json", "--out", f"{tmp_path}/card.html", *options]
+    )
+    assert done.exit_code == 0, done.output
+    accuracy = np.mean(model.predict(X) == y)
+    assert f"<td>{accuracy:.4g}</td>" in (tmp_path / "card.html").read_text()
