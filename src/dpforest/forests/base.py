@@ -47,6 +47,7 @@ from dpforest.forests.release import (
     plain_copy,
     promise,
 )
+from dpforest.forests.walking import Walking
 from dpforest.mechanisms import RandomWords
 from dpforest.modelfile import ModelFileError
 from dpforest.privacy import (
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 
 
 @parameters
-class PrivateForest(Charging, Foreseeing, Releasing):
+class PrivateForest(Charging, Foreseeing, Releasing, Walking):
     """What all private forests share; see the estimators for parameters.
 
     Attributes
@@ -178,7 +179,7 @@ class PrivateForest(Charging, Foreseeing, Releasing):
     def _relation(self) -> NeighboringRelation:
         return NeighboringRelation[self.neighboring.upper()]
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **refused: Any) -> Self:
         """Train on private rows and keep only what the mechanisms released.
 
         Parameters
@@ -189,11 +190,15 @@ class PrivateForest(Charging, Foreseeing, Releasing):
             collection, perhaps larger than memory; see `dpforest.schema.Source`.
         y : array-like of shape (n_rows,), or str
             Private target; of a place, the name of its column.
+        **refused
+            Nothing else is taken. A `sample_weight` would multiply what one row can change, and the noise
+            with it, by the largest weight.
 
         Returns
         -------
         self
         """
+        _refuse(type(self).__name__, refused)
         self._forget()
         return self._keep(plain_copy(self, self._rules)._trained_on(X, y))
 
@@ -392,6 +397,10 @@ class PrivateForest(Charging, Foreseeing, Releasing):
         found = feature_importances(self.trees_, self.leaf_statistics_, self.schema_.n_columns)
         return self.schema_.share_out(found)
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """Show the promise in notebooks, which ask for this before they ask for HTML."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _repr_html_(self) -> str:
         """Put the promise, or before `fit` the plan, above scikit-learn's diagram."""
         stated = self.guarantee_ if hasattr(self, "guarantee_") else self.privacy_plan()
@@ -435,6 +444,23 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         ndarray of shape (n_rows, n_classes)
         """
         return self._answers(self._sum_votes(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of the class probabilities, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Minus infinity where a probability is 0.
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logarithms
 
     def _answers(self, votes: NDArray[np.float64]) -> NDArray[np.float64]:
         return class_probabilities(votes)
@@ -496,3 +522,15 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         everything = self.leaf_statistics_.sum(axis=(0, 1), dtype=np.float64)[None]
         overall = target_means(everything, levels, fallback=levels / 2)[0]
         return target_means(votes, levels, fallback=overall)
+
+
+def _refuse(owner: str, given: dict[str, Any]) -> None:
+    """Refuse further arguments of `fit`; weights with the reason."""
+    given = {name: value for name, value in given.items() if name != "sample_weight" or value is not None}
+    if "sample_weight" in given:
+        raise TypeError(
+            f"{owner}.fit takes no sample_weight: a weight multiplies how much one row can change, so all "
+            "noise would have to grow with the largest weight. Nothing was read and nothing was charged."
+        )
+    if given:
+        raise TypeError(f"{owner}.fit() got an unexpected keyword argument {next(iter(given))!r}")

@@ -1,0 +1,66 @@
+"""Where rows go in a fitted forest, in scikit-learn's words; made of released splits, hence free."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dpforest._structure import FlatTrees
+from dpforest._trees import find_leaves
+from dpforest._trees.prediction import cells_for
+
+
+class Walking(BaseEstimator):
+    """An estimator made of flat trees."""
+
+    trees_: FlatTrees
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Leaf that each row ends up in, tree by tree; leaves are numbered from 0, left to right.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_trees)
+        """
+        check_is_fitted(self, "trees_")
+        return find_leaves(self.trees_, cells_for(self, X)).T
+
+    def decision_path(self, X: Any) -> tuple[csr_matrix, NDArray[np.int64]]:
+        """Nodes that each row passes, from the roots to the leaves.
+
+        Node i of level l of a tree has number ``2**l - 1 + i`` among those of the tree.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        indicator : sparse matrix of shape (n_rows, n_nodes of all trees)
+            1 where a row passes a node.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            The columns from ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]`` belong to tree i.
+        """
+        leaves, depth = self.apply(X), self.trees_.depth
+        n_rows, n_trees = leaves.shape
+        n_nodes = 2 ** (depth + 1) - 1
+        levels = np.arange(depth + 1)
+        # the ancestor of leaf i on level l is node i >> (depth - l) of that level
+        nodes = (
+            (leaves[..., None] >> (depth - levels)) + 2**levels - 1 + np.arange(n_trees)[:, None] * n_nodes
+        )
+        begins = np.arange(n_rows + 1) * n_trees * (depth + 1)
+        ones = np.ones(nodes.size, np.int64)
+        indicator = csr_matrix((ones, nodes.ravel(), begins), shape=(n_rows, n_trees * n_nodes))
+        return indicator, np.arange(n_trees + 1) * n_nodes
