@@ -31,6 +31,7 @@ from dpforest._linear.standard import (
     ordered_features,
     product_units,
     standard_scales,
+    told_epsilon,
     units,
     whole_units,
 )
@@ -137,13 +138,13 @@ def _scales_and_products(
     scales = standard_scales(curator, pool, scaling, ordered, rows)
     share -= scaling
     asking = share * config.products
-    epsilon, n = float(curator.ledger.plan.amount(pool) * asking), len(ordered)
+    epsilon, n = told_epsilon(curator, pool, asking), len(ordered)
     n_products = n * (n + 1) // 2
     noise = math.sqrt((n_products + 1) * (n_products + 2) / 3) / (epsilon * rows)
     worth_it = epsilon >= LEAST_EPSILON and noise * math.sqrt(n) < config.loudest_products
     if not 1 < n <= MOST_FOR_PRODUCTS or not worth_it:
         return Features(scales, None, 0.0, {}), share
-    one = product_units(n, epsilon)
+    one = product_units(n, float(curator.ledger.plan.amount(pool) * asking))
     blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(ordered, scales, strict=True)]
     sums, variance = curator.product_sums(pool, asking, Query(Kind.PRODUCTS), blocks, one)
     sd = math.sqrt(variance[0, 0]) / (one**2 * rows)
@@ -156,9 +157,9 @@ def target_units(reach: int) -> int:
     Examples
     --------
     >>> target_units(2048), target_units(60_000)
-    (256, 34)
+    (64, 34)
     """
-    return max(1, min(256, MAX_PER_ROW // reach))
+    return max(1, min(64, MAX_PER_ROW // reach))
 
 
 def _lines_and_curves(
@@ -174,7 +175,7 @@ def _lines_and_curves(
     detail: str,
 ) -> list[Floats]:
     """Follow the target along the scales of ordered features."""
-    enough = float(curator.ledger.plan.amount(pool) * share) * rows / len(ordered)
+    enough = told_epsilon(curator, pool, share) * rows / len(ordered)
     degree = 1 + (enough >= config.enough_for_squares) + (enough >= config.enough_for_cubes)
     curves = [[_legendre(scale, k) for scale in known.scales] for k in range(degree)]
     one = target_units(centre.reach)

@@ -27,6 +27,7 @@ from dpforest._linear.standard import (
     ordered_features,
     product_units,
     standard_scales,
+    told_epsilon,
     units,
     whole_units,
 )
@@ -111,7 +112,7 @@ def class_scores(
         Constants.
     """
     schema = curator.schema
-    epsilon = float(curator.ledger.plan.amount(pool) * share)
+    epsilon = told_epsilon(curator, pool, share)
     rows = float(shrunk_counts(counts, counts_sd).sum())
     ordered = ordered_features(schema)
     nominal = [at for at in range(schema.n_features) if at not in ordered]

@@ -18,6 +18,12 @@ from dpforest.schema import Schema
 
 STEEPNESS = 0.7  # of the tanh, at one mean absolute deviation
 LEAST_SPREAD = 0.02  # of half the public range
+_EXACT = 1e3  # times epsilon: where there is no noise
+
+
+def told_epsilon(curator: Curator, pool: str, share: Fraction) -> float:
+    """Epsilon of a share as formulas take it that weigh noise: far more where answers have none."""
+    return float(curator.ledger.plan.amount(pool) * share) * (_EXACT if curator.is_noiseless else 1.0)
 
 
 def units(n_sums: int, epsilon: float) -> int:

@@ -1,0 +1,93 @@
+"""What is left of a target and of its budget: clip bounds, centres, and what was spent on them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest import PrivateForestRegressor
+from dpforest._curator import Curator, PrivateTable
+from dpforest.forests.guided_config import NumberConfig
+from dpforest.forests.residual_target import ResidualTarget, base_around
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetPlan
+from dpforest.schema import Numeric, Range, Schema
+
+WIDE = Schema({"x": Numeric(0, 1)}, Range(0, 10_000))
+
+
+def target_of(y, epsilon, config=None, noiseless=False, seed=0):
+    plan = BudgetPlan.divide(epsilon, 0, {"model": 1})
+    table = PrivateTable(np.full((len(y), 1), 0.5), y, WIDE)
+    curator = Curator(table, plan, RandomWords.seeded(seed), noiseless=noiseless)
+    return ResidualTarget(curator, config or NumberConfig(), float(len(y)), float(epsilon))
+
+
+def in_units(target, levels):
+    return levels * 10_000 / target.levels
+
+
+@pytest.fixture
+def wages():
+    """Targets in a twentieth of their public range."""
+    return np.random.default_rng(0).normal(300.0, 80.0, 5000)
+
+
+def test_bounds_find_a_target_in_a_corner_of_wide_public_bounds(wages):
+    """Median of 15 fits: without the base measure the wide empty part of the range often wins."""
+
+    def spans(config):
+        found = []
+        for seed in range(15):
+            target = target_of(wages, epsilon=2, config=config, seed=seed)
+            target.centre_on(300 / 10_000 * target.levels)
+            found.append(in_units(target, target.span[1] - target.span[0]))
+        return np.array(found)
+
+    ours, even = spans(NumberConfig()), spans(NumberConfig(near_centre=10**6))
+    assert np.median(ours) < 1000
+    assert np.median(even) > 2 * np.median(ours)
+
+
+def test_what_is_spent_is_what_is_no_longer_left(wages):
+    target = target_of(wages, epsilon=2)
+    target.centre_on(300 / 10_000 * target.levels)
+    target.clip_again("after the first round")
+    spent = target.curator.ledger.total() / target.curator.ledger.plan.total
+    assert spent == 1 - target.left
+    assert spent > 0
+
+
+def test_bounds_are_not_asked_for_where_they_would_miss_too_many_rows(wages):
+    target = target_of(wages[:100], epsilon=Fraction(1, 10))
+    target.centre_on(100.0)
+    assert target.left == 1
+    assert not len(target.curator.ledger)
+
+
+def test_the_centre_is_where_zero_is(wages):
+    target = target_of(wages, epsilon=1000, noiseless=True)
+    target.centre_on(300 / 10_000 * target.levels)
+    zero, reach = target.centre
+    assert target.span[0] + zero * target.width == pytest.approx(0, abs=target.width)
+    assert reach == max(zero, target.levels - zero)
+
+
+def test_base_weights_are_positive_and_fall_away_from_the_centre():
+    weights = base_around(100.0, 2**16, 4)
+    assert weights.min() >= 1
+    assert weights.argmax() == 100
+    assert (np.diff(weights[100:]) <= 0).all()
+
+
+def test_a_model_predicts_what_training_subtracted():
+    """Without noise, what a fitted sum over features leaves is what the first tree was grown on."""
+    rng = np.random.default_rng(1)
+    X = rng.random((4000, 3))
+    y = X @ [0.5, 0.3, 0.1]
+    model = PrivateForestRegressor(epsilon=np.inf, bounds=(0, 1), target_bounds=(0, 1), max_depth=0)
+    model.fit(X, y)
+    table = model.additive_.sum(model.schema_.encode_features(X))[:, 0] / model.schema_.range.levels
+    # trees without splits add one constant
+    np.testing.assert_allclose(np.ptp(model.predict(X) - np.clip(table, 0, 1)), 0, atol=0.02)
+    assert np.corrcoef(table, y)[0, 1] > 0.98
