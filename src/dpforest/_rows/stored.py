@@ -19,6 +19,7 @@ from dpforest._rows.memory import BLOCK_ROWS, ROWS_IN_INT32, fold_blocks
 from dpforest._rows.rows import Block, Grid, TableSpec
 from dpforest._rows.scores import ScoredBlock
 from dpforest._rows.spill import Slot, SpillFile
+from dpforest.schema.streams import MEMORY_LIMIT
 
 Pieces = Iterable[tuple[NDArray[Any], NDArray[np.int32]]]
 
@@ -50,7 +51,7 @@ class StoredRows:
 
     @classmethod
     def of_blocks(
-        cls, pieces: Pieces, grid: Grid, n_threads: int = 1, memory_limit: int = 2**28
+        cls, pieces: Pieces, grid: Grid, n_threads: int = 1, memory_limit: int = MEMORY_LIMIT
     ) -> StoredRows:
         """Collect rows; those that all fit in memory can also be had as a whole."""
         rows = StoredRows(pieces, grid, n_threads, memory_limit)

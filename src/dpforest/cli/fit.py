@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     "--memory-limit",
     type=click.IntRange(min=0),
     metavar="MB",
-    help="Encoded rows to keep in memory; default 256. The rest goes to a nameless private file in TMPDIR.",
+    help="Encoded rows to keep in memory; default 128. The rest goes to a nameless private file in TMPDIR.",
 )
 @click.option("--no-cache", is_flag=True, help="Keep no copy: read the rows again on every pass.")
 @click.option("--quiet", is_flag=True, help="Do not list the queries while they are asked.")
@@ -108,7 +108,7 @@ def fit(
     else:
         _check_schema(accountant, schema, target)
         accountant.check(model.privacy_plan())
-    limit = {} if memory_limit is None else {"memory_limit": memory_limit * 10**6}
+    limit = {} if memory_limit is None else {"memory_limit": memory_limit * 2**20}
     rows = Source(reading.open(data, schema, target), cache=not no_cache, **limit)
     model.set_params(accountant=accountant, n_jobs=jobs, verbose=0 if quiet or answers_in_json() else 1)
     charging: Any = nullcontext()

@@ -42,7 +42,7 @@ class Source(Stream):
         pattern such as ``"visits/*.parquet"``, or what is read when it is asked for. A callable returns a new
         pyarrow.RecordBatchReader whenever it is called. Rows of several files are taken in the order of the
         files' names. Columns that the schema does not declare are not read.
-    memory_limit : int, default=2**28
+    memory_limit : int, default=2**27
         Bytes of encoded rows, and of what is worked out of them, to keep in memory between the passes of a
         fit. The rest goes to a file that has no name, that nobody else may open, and that is gone with the
         process however it ends. The variable TMPDIR says on which disk.

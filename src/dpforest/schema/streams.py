@@ -16,7 +16,7 @@ from dpforest.schema.errors import SchemaError
 
 __all__ = ["MEMORY_LIMIT", "Piece", "Stream", "StreamColumn", "places_of"]
 
-MEMORY_LIMIT = 2**28
+MEMORY_LIMIT = 2**27
 """Bytes of encoded rows, and of what is worked out of them, that a fit keeps in memory by default."""
 
 
