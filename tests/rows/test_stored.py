@@ -191,7 +191,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     def test_nothing_is_written_where_the_owner_forbids_it(self, tmp_path, monkeypatch, small_blocks):
         X, label, _ = patients_table(700)
         folder = write_parts(tmp_path, X.assign(outcome=label))
-        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: pytest.fail("a file was made"))
+        monkeypatch.setattr(spill.SpillFile, "reserve", lambda *_: pytest.fail("a file was made"))
         dpforest.PrivateForestClassifier(schema=CLASSIFY).fit(Source(folder, cache=False), "outcome")
 
     def test_memory_stays_below_the_limit(self, small_blocks):
