@@ -137,7 +137,7 @@ def _budget(facts: Facts) -> str:
     rows = [
         [shown(s.purpose), f"{s.amount:.4g}", _bar(s.share), f"{100 * s.share:.1f} %"] for s in facts.spending
     ]
-    picture = _table(["for", symbol, "", "share"], rows, wide=2)
+    picture = _table(["for", symbol, "part", "share"], rows, wide=2)
     queries = []
     for event in facts.ledger:
         sd = event.parameters.get("noise_sd")
@@ -160,7 +160,7 @@ def _bars(shares: Sequence[tuple[str, float]]) -> str:
     most = max((share for _, share in shares), default=0.0) or 1.0
     rows = [[shown(name), _bar(max(share, 0.0) / most), f"{share:.3f}"] for name, share in shares]
     told = "<p>Importances, computed from released values: noisy, as everything here.</p>"
-    return told + _table(["column", "", "importance"], rows, wide=1)
+    return told + _table(["column", "compared", "importance"], rows, wide=1)
 
 
 def _bar(share: float) -> str:
