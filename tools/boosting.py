@@ -159,6 +159,8 @@ def run(method, out, tables, repeats):
             is_class = schema["target"]["type"] == "class"
             if method == "dp_ebm" and is_class and len(schema["target"]["categories"]) > 2:
                 continue  # it has two classes at most
+            if method == "dp_ebm" and np.isnan(X).any():
+                continue  # it takes no missing values
             for repeat in range(repeats):
                 order = np.random.default_rng(500 + repeat).permutation(len(X))[:MOST_ROWS]
                 train, test = np.split(order, [int(TRAINING * len(order))])

@@ -1,0 +1,98 @@
+"""Means and standard errors of the fits that `tools.boosting` wrote, as one table and one figure.
+
+    python -m tools.boosting_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
+
+Without options they go to docs/results/boosting.csv and docs/images/boosting.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+FIELDS = ("table", "task", "method", "epsilon", "repeats", "score", "standard_error", "log_loss")
+NAMES = {
+    "boosted": ("default forest with delta", "C0", "o-"),
+    "pure": ("default forest, delta = 0", "C1", "s--"),
+    "dp_ebm": ("DP-EBM", "C3", "^:"),
+}
+SHOWN = ("magic", "adult", "bank", "pendigits", "letter", "nursery", "gas_turbine", "friedman1", "parkinsons")
+LOWEST = -20.0  # of an axis: what is far below 0 tells no more
+
+
+def summary(files):
+    """Return one line for every table, method and budget."""
+    scores, losses, tasks = defaultdict(list), defaultdict(list), {}
+    for path in files:
+        with path.open() as file:
+            for row in csv.DictReader(file):
+                key = (row["table"], row["method"], float(row["epsilon"]))
+                scores[key].append(float(row["score"]))
+                losses[key].append(float(row["log_loss"]))
+                tasks[row["table"]] = row["task"]
+    lines = []
+    for key in sorted(scores, key=lambda key: (tasks[key[0]], *key)):
+        table, method, epsilon = key
+        found = np.array(scores[key])
+        error = found.std(ddof=1) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+        loss = f"{np.mean(losses[key]):.4f}" if tasks[table] == "accuracy" else ""
+        score = (len(found), f"{found.mean():.2f}", f"{error:.2f}", loss)
+        values = (table, tasks[table], method, epsilon, *score)
+        lines.append(dict(zip(FIELDS, values, strict=True)))
+    return lines
+
+
+def draw(lines, path):
+    """Draw score against epsilon, one panel for each of some tables."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "dpforest"
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(3, 3, figsize=(10, 8.5), sharex=True, layout="constrained")
+    for panel, table in zip(panels.ravel(), SHOWN, strict=True):
+        for method, (name, colour, style) in NAMES.items():
+            mine = [line for line in lines if line["table"] == table and line["method"] == method]
+            if not mine:
+                continue
+            epsilon, score, error = (
+                [float(line[field]) for line in mine] for field in ("epsilon", "score", "standard_error")
+            )
+            panel.errorbar(epsilon, score, error, fmt=style, color=colour, label=name, ms=4)
+        panel.set_xscale("log")
+        panel.set_xticks([0.1, 0.5, 1, 2, 10], ["0.1", "0.5", "1", "2", "10"])
+        panel.minorticks_off()
+        panel.set_ylim(bottom=max(panel.get_ylim()[0], LOWEST))
+        task = next(line["task"] for line in lines if line["table"] == table)
+        panel.set_title(table)
+        panel.set_ylabel("accuracy in percent" if task == "accuracy" else "R2 x 100")
+    for panel in panels[-1]:
+        panel.set_xlabel("epsilon")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(NAMES))
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main():
+    """Read the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("fits", type=Path, nargs="+")
+    parser.add_argument("--table", type=Path, default=Path("docs/results/boosting.csv"))
+    parser.add_argument("--figure", type=Path, default=Path("docs/images/boosting.svg"))
+    given = parser.parse_args()
+    lines = summary(given.fits)
+    with given.table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+    draw(lines, given.figure)
+
+
+if __name__ == "__main__":
+    main()
