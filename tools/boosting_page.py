@@ -2,7 +2,8 @@
 
     python -m tools.boosting_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
 
-Without options they go to docs/results/boosting.csv and docs/images/boosting.svg.
+Without options they go to docs/results/boosting.csv and docs/images/boosting.svg. The table of the page on
+the default forest is printed.
 """
 
 from __future__ import annotations
@@ -79,6 +80,28 @@ def draw(lines, path):
     figure.savefig(path, metadata={"Date": None})
 
 
+def page_table(lines):
+    """Return a Markdown table: with delta, in brackets without; means over tables last."""
+    budgets = sorted({line["epsilon"] for line in lines})
+    heads = " | ".join(f"{budget:g}" for budget in budgets)
+    rows = [f"| data | {heads} |", "|---" * (len(budgets) + 1) + "|"]
+    for task in ("accuracy", "R2"):
+        found = defaultdict(dict)
+        for line in lines:
+            if line["task"] == task:
+                found[line["table"]][line["method"], line["epsilon"]] = float(line["score"])
+        pairs = {
+            table: [[scores[method, budget] for method in ("boosted", "pure")] for budget in budgets]
+            for table, scores in found.items()
+        }
+        pairs[f"*mean {task}*"] = np.mean(list(pairs.values()), axis=0).tolist()
+        rows += [
+            f"| {table} | " + " | ".join(f"{own:.1f} ({pure:.1f})" for own, pure in cells) + " |"
+            for table, cells in pairs.items()
+        ]
+    return "\n".join(rows)
+
+
 def main():
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,6 +115,7 @@ def main():
         writer.writeheader()
         writer.writerows(lines)
     draw(lines, given.figure)
+    print(page_table(lines))
 
 
 if __name__ == "__main__":
