@@ -53,7 +53,7 @@ def draw(lines, path):
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "dpforest"
+    matplotlib.rcParams |= {"svg.hashsalt": "dpforest", "svg.fonttype": "none"}
     from matplotlib import pyplot as plt
 
     figure, panels = plt.subplots(3, 3, figsize=(10, 8.5), sharex=True, layout="constrained")
