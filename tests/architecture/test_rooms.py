@@ -35,6 +35,7 @@ MAY_IMPORT = {
         "report",  # reached when a card is asked for
         "schema",
     },
+    "export": {"_structure", "schema"},
     "estimates": {"_curator", "forests", "mechanisms", "privacy", "schema"},
     "audit": {"_curator", "_rows", "_structure", "_trees", "forests", "mechanisms", "privacy", "schema"},
     "report": {"_structure", "inspection", "privacy", "schema"},
@@ -42,6 +43,7 @@ MAY_IMPORT = {
         "_structure",
         "audit",
         "estimates",
+        "export",
         "forests",
         "inspection",
         "modelfile",

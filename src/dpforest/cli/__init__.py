@@ -14,6 +14,7 @@ from dpforest.cli.audit_replay import replay
 from dpforest.cli.audit_run import run
 from dpforest.cli.bench import bench
 from dpforest.cli.budget import budget as budget_command
+from dpforest.cli.export import export as export_command
 from dpforest.cli.fit import fit as fit_command
 from dpforest.cli.inspect import inspect as inspect_command
 from dpforest.cli.keys import keys as keys_command
@@ -50,6 +51,7 @@ main.add_command(fit_command)
 main.add_command(predict_command)
 main.add_command(inspect_command)
 main.add_command(report_command)
+main.add_command(export_command)
 main.add_command(keys_command)
 main.add_command(verify_command)
 main.add_command(bench)

@@ -15,11 +15,11 @@ from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import DEFAULT_BINS, Nominal, Numeric
 from dpforest.schema.values import read_text, read_value
 
-__all__ = ["Boolean", "Date"]
+__all__ = ["TRUTH_WORDS", "Boolean", "Date"]
 
 _DAY = 86_400.0
 _EPOCH = dt.datetime(1970, 1, 1)
-_WORDS = {"true": 1, "false": 0, "yes": 1, "y": 1, "t": 1, "on": 1, "no": 0, "n": 0, "f": 0, "off": 0}
+TRUTH_WORDS = {"true": 1, "false": 0, "yes": 1, "y": 1, "t": 1, "on": 1, "no": 0, "n": 0, "f": 0, "off": 0}
 
 
 class Date(Numeric):
@@ -92,8 +92,8 @@ class Boolean(Nominal):
         reading = read_value(value)
         if reading.kind == "text":
             word = reading.text.strip().casefold()
-            if word in _WORDS:
-                return _WORDS[word]
+            if word in TRUTH_WORDS:
+                return TRUTH_WORDS[word]
         return super().cell_of(value)
 
 

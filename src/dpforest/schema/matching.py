@@ -68,6 +68,10 @@ class LevelTable:
         """Cell of each of `numbers`."""
         return self._keys["number"][1]
 
+    def written(self) -> tuple[dict[str, int], list[tuple[str, float, int]]]:
+        """Return the cell of every text, and of every number, moment or time of day, for exports."""
+        return dict(self._by_text), [(kind, number, at) for (kind, number), at in self._by_number.items()]
+
     def cell_of(self, value: object) -> int:
         """Return the cell of one value of any type."""
         reading = read_value(value)
