@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from dpforest.papers.experiments.readings import searching
 from dpforest.papers.published import partitioning_ensemble, random_decision_trees, transductive_ensemble
+from dpforest.schema import Schema
 from tests.papers.published.conftest import unit_cube
 
 
@@ -59,3 +61,15 @@ def test_splits_of_figure_1(rng):
         for _ in range(60)
     ]
     assert sum(cut > 0.2 for cut in random) > 15  # 0.8 of them on average; 15 of 60 or fewer: 1e-18
+
+
+def test_the_search_takes_the_size_that_does_best_on_rows_held_out():
+    """One feature decides: a tree without a split errs in half of the rows, fifteen of height 6 in few."""
+    X = np.random.default_rng(0).random((3000, 1))
+    y = (X[:, 0] > 0.5).astype(int)
+    schema = Schema.from_bounds((0, 1), n_features=1, classes=[0, 1])
+    sizes = [(1, 0), (15, 6), (3, 0)]
+    facts = {"task": "classification", "schema": schema, "epsilon": 100.0, "seed": 0}
+    model = searching("threshold")(**facts, parameters={"sizes": sizes}).fit(X, y)
+    assert model.size_ == (15, 6)
+    assert np.mean(model.predict(X) == y) > 0.9

@@ -9,7 +9,7 @@ None is private. `systems` registers them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from dpforest.papers.published import (
     raw_target,
     transductive_ensemble,
 )
+from dpforest.papers.published.random_trees import Voting
 from dpforest.schema import Schema
 
 Fit = Callable[..., PublishedForest]
@@ -66,6 +67,49 @@ class AsRead:
         return named
 
 
+class Searched(AsRead):
+    """The forest with the least error on validation rows, out of many (Bojarski et al. 2014, Section 6).
+
+    A tenth of the rows is held out; every size is fitted to the others at the whole budget, and nothing is
+    paid for the search. Other parameters are those of `AsRead`.
+
+    Parameters
+    ----------
+    sizes : sequence of (int, int)
+        Numbers of trees and heights.
+    """
+
+    def __init__(self, fit_form: Fit, schema: Schema, seed: int, sizes: Sequence[tuple[int, int]]) -> None:
+        super().__init__(fit_form, schema, seed, semi_supervised=False)
+        self.sizes = sizes
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit every size and keep the one that does best on the rows held out."""
+        rows, target = raw_matrix(X, self.schema), raw_target(y, self.schema)
+        rng, domain = np.random.default_rng(self.seed), domain_of(self.schema)
+        order = rng.permutation(np.flatnonzero(target >= 0))
+        held, others = np.split(order, [len(order) // 10])
+        least = math.inf
+        for n_trees, height in self.sizes:
+            options = {"n_trees": n_trees, "max_depth": height}
+            forest = self.fit_form(rows[others], target[others], domain, rng, **options)
+            error = float(np.mean(forest.votes(rows[held]).argmax(axis=1) != target[held]))
+            if error < least:
+                least, self.size_, self.forest_ = error, (n_trees, height), forest
+        return self
+
+
+def searching(voting: Voting) -> Factory:
+    """Return a factory of `Searched`; an experiment may give other ``sizes``."""
+
+    def make(*, task: str, schema: Schema, epsilon: float, seed: int, parameters: Mapping[str, Any]) -> Any:
+        sizes = parameters.get("sizes", [(k, h) for k in range(1, 22, 2) for h in range(1, 16)])
+        form = partial(random_decision_trees, epsilon=epsilon, voting=voting)
+        return Searched(form, schema, seed, sizes)
+
+    return make
+
+
 def reading(form: Fit, options: Mapping[str, str], semi_supervised: bool = False, **fixed: Any) -> Factory:
     """Return a factory.
 
@@ -94,13 +138,20 @@ SIZES = {"n_estimators": "n_trees", "max_depth": "max_depth"}
 
 def register_all() -> None:
     """Register the readings."""
-    for letters, voting in (("MV", "majority"), ("TA", "threshold")):
+    counts: dict[str, Any] = {"broken": "random_decision_trees", "broken_when": ("epsilon=None",)}
+    rules: tuple[tuple[str, Voting], ...] = (("MV", "majority"), ("TA", "threshold"))
+    for letters, voting in rules:
         register(
             f"dpRF{letters} clamped",
             reading(random_decision_trees, SIZES, voting=voting, negative="zero", n_trees=11, max_depth=8),
             about=f"dpRF{letters} as published, but negative counts are set to zero",
-            broken="random_decision_trees",
-            broken_when=("epsilon=None",),
+            **counts,
+        )
+        register(
+            f"dpRF{letters} searched",
+            searching(voting),
+            about=f"dpRF{letters} as published, sizes chosen on validation rows and not paid for",
+            **counts,
         )
     supervised = {"broken": "partitioning_ensemble", "broken_when": ("label_only=False",)}
     for name, about, fixed in (
