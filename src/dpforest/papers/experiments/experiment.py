@@ -165,6 +165,8 @@ class Experiment:
         Datasets and methods are then only names of rows and columns.
     rank_test : tuple of str, optional
         Name of the rank test that the paper runs, and the method that it compares with all others.
+    is_reading : bool, default=False
+        Whether its figures are those of another experiment, run in another way; they are counted once.
     labels : mapping, optional
         What the paper calls a method, where its name here differs, e.g. ``{"JPW": "RDT"}``.
     notes : str, default=""
@@ -200,6 +202,7 @@ class Experiment:
     published_void: Mapping[str, str] = field(default_factory=dict)
     compute: Callable[[Cell, Setting], float] | None = None
     rank_test: RankTest | None = None
+    is_reading: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     notes: str = ""
 

@@ -159,10 +159,11 @@ def _overview(everything: list[_Found]) -> str:
         "better here", "worse here", "other", "rigorous no worse",
     )  # fmt: skip
     lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
-    told = [(found.experiment.name, _counts(found)) for found in everything if found.compared]
-    lines += [f"| [{name}](#{name}) | {_columns(counts)} |" for name, counts in told]
-    total = [sum(column) for column in zip(*(counts for _, counts in told), strict=True)]
-    lines += [f"| all | {_columns(total)} |"] if told else []
+    told = [(found.experiment, _counts(found)) for found in everything if found.compared]
+    lines += [f"| [{one.name}](#{one.name}) | {_columns(counts)} |" for one, counts in told]
+    once = [counts for one, counts in told if not one.is_reading]
+    total = [sum(column) for column in zip(*once, strict=True)]
+    lines += [f"| all but other readings | {_columns(total)} |"] if once else []
     return "\n".join([*lines, ""])
 
 

@@ -24,6 +24,7 @@ EXPERIMENTS = (
             for name in DATASETS
             for printed, reading in METHODS.items()
         },
+        is_reading=True,
         repeats=10,
         quick_repeats=3,
         published=renamed_figures(TABLE, METHODS, DATASETS),
@@ -41,6 +42,7 @@ EXPERIMENTS = (
         datasets=DATASETS,
         methods=tuple(SEARCHED.values()),
         epsilons={name: TABLE.epsilons_for(name) for name in DATASETS},
+        is_reading=True,
         repeats=10,
         quick_repeats=3,
         quick_datasets=DATASETS[:2],

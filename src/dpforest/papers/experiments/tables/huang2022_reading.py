@@ -18,6 +18,7 @@ def _again(table: Experiment, letter: str, readings: dict[str, str], what: str) 
         published=renamed_figures(table, readings, table.datasets),
         labels={},
         rank_test=None,
+        is_reading=True,
         notes=f"A guess, not what is printed: {what}.",
     )
 
