@@ -36,7 +36,6 @@ IS_CUT = CANDIDATES.base_measure()[0] > 0
 NUMBERS = (Utility.SQUARED_ERROR, Utility.CENTRED_TARGET)
 MONOTONE = (Utility.MAX_OPERATOR, Utility.GINI, Utility.SQUARED_ERROR, Utility.INFORMATION_GAIN)
 SHARES = np.array([[0.5, 0.3, 0.2]])
-NO_CENTRE = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
 CENTRES = {
     Utility.CENTRED: Centres.of_shares(SHARES),
     Utility.CENTRED_TARGET: Centres.of_means(np.array([3.0]), 8),
@@ -209,20 +208,19 @@ def test_coarse_units_keep_the_range_of_squared_errors():
 
 def test_squared_error_does_not_overflow_on_large_tables():
     """10 million rows at the top level: sums near 2**36, squares beyond 2**63 in between."""
-    from dpforest._curator import _kernels
-
     n, y = 10_000_000, 4096
     table = np.zeros((1, 1, 6, 3), np.int64)
     table[0, 0, 0] = [n, n * y, n * y * y]
     table[0, 0, 5] = [n, 0, 0]
-    out = np.zeros((1, 5), np.int64)
-    asked, low, high = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32), np.full((1, 1), 5, np.int32)
-    nothing = np.zeros((1, 1), np.uint8)
-    first, count = np.array([-1], np.int32), np.array([0], np.int32)
-    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, 1, *NO_CENTRE, out)
+    zero, no_subset = (
+        np.zeros((1, 1), np.int32),
+        Subsets(np.array([-1], np.int32), np.array([0], np.int32), np.zeros((1, 1), np.uint8)),
+    )
+    thresholds = Candidates(zero, zero, zero + 5, np.zeros((1, 1, 1), np.uint8), no_subset, width=5)
+    out = thresholds.scores(Utility.SQUARED_ERROR, 1, slice(None), table)
     assert (out == 0).all()
     table[0, 0, 0], table[0, 0, 5] = [2 * n, n * y, n * y * y], [0, 0, 0]
-    _kernels.scores(table, asked, low, high, first, count, nothing, 5, 3, 1, 1, *NO_CENTRE, out)
+    out = thresholds.scores(Utility.SQUARED_ERROR, 1, slice(None), table)
     assert (out == -n * y * y // 2).all()
 
 

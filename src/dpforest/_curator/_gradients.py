@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dpforest._jit import inlined, kernel
 
 
-@njit(inline="always")
+@inlined
 def length(vector):
     """Floor of the Euclidean length of a vector of integers, exactly.
 
@@ -35,14 +36,14 @@ def length(vector):
     return root
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lengths(vectors, out):
     """Floors of the lengths of some vectors; for tests."""
     for row in range(vectors.shape[0]):
         out[row] = length(vectors[row])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cut_scores(table, by_code, n_codes, out):
     """Sum of the lengths of both children's gradients for every cut of some columns.
 

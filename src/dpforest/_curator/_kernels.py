@@ -8,49 +8,15 @@ boxes and subsets come from `Candidates`, whose arrays have the shapes that the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-# Total base weight of one feature; every cut of it gets an equal whole-number part.
-FEATURE_WEIGHT = 2**20
+from dpforest._jit import inlined, kernel, part
 
 # Up to so many rows the plain formulas fit: GINI_UNIT n**2 = 2**62, and a**2 < 2**62.
 FEW = 2**26
 FEW_SQUARED = 2**31
 
-# Kinds of score: the values of `Utility`, as numbers that compiled code can compare.
-MAX_OPERATOR, GINI, SQUARED_ERROR, CENTRED, CENTRED_TARGET = range(1, 6)
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def base_measure(features, low, high, members, set_first, set_count, left_sets, width, base):
-    """Weigh the cuts that leave a public cell on both sides; 0 for all others."""
-    for row in range(features.shape[0]):
-        for slot in range(features.shape[1]):
-            feature = features[row, slot]
-            start = slot * width
-            if set_first[feature] < 0:
-                cuts = high[row, slot] - low[row, slot]
-                for cut in range(low[row, slot], high[row, slot]):
-                    base[row, start + cut] = max(1, FEATURE_WEIGHT // cuts)
-                continue
-            proper = 0
-            for cut in range(set_count[feature]):
-                inside, outside = False, False
-                for cell in range(left_sets.shape[1]):
-                    if members[row, slot, cell]:
-                        if left_sets[set_first[feature] + cut, cell]:
-                            inside = True
-                        else:
-                            outside = True
-                if inside and outside:
-                    base[row, start + cut] = 1
-                    proper += 1
-            for cut in range(set_count[feature]):
-                if base[row, start + cut] > 0:
-                    base[row, start + cut] = max(1, FEATURE_WEIGHT // proper)
-
-
-@njit(error_model="numpy")
+@part
 def _square_over(a, n):
     """Quotient and remainder of a**2 / n, for 0 <= a <= n <= 2**40.
 
@@ -67,7 +33,7 @@ def _square_over(a, n):
     return (high << 20) + low, second - low * n
 
 
-@njit(error_model="numpy")
+@part
 def _squared_error(n, total, squares):
     """Floor of squares - total**2 / n; total = k n + r turns total**2 / n into k total + k r + r**2 / n.
 
@@ -82,7 +48,7 @@ def _squared_error(n, total, squares):
     return squares - k * total - k * r - whole - (rest > 0)
 
 
-@njit(error_model="numpy")
+@part
 def _gini_of_many(counts, n, unit):
     """Floor of unit (n - sum of n_k**2 / n), each square divided by itself.
 
@@ -98,7 +64,7 @@ def _gini_of_many(counts, n, unit):
     return unit * (n - whole) - (unit * (rest % n) + n - 1) // n
 
 
-@njit(error_model="numpy")
+@part
 def _gini(counts, unit):
     """N Gini of one child, n - sum of n_k**2 / n, in whole units of 1 / unit, rounded down."""
     n, squares = 0, 0
@@ -112,7 +78,7 @@ def _gini(counts, unit):
     return unit * (n * n - squares) // n
 
 
-@njit(error_model="numpy")
+@inlined
 def _rescaled(score, unit, span):
     """Floor of score unit / span, for unit <= 2**13; a product that might not fit is divided by parts.
 
@@ -124,7 +90,7 @@ def _rescaled(score, unit, span):
     return whole * unit + (score - whole * span) * unit // span
 
 
-@njit(error_model="numpy")
+@part
 def _centred(counts, centre):
     """Distance between the classes of a child and the shares that its node leads to expect."""
     n, unit, score = 0, 0, 0
@@ -136,7 +102,7 @@ def _centred(counts, centre):
     return score
 
 
-@njit(error_model="numpy")
+@part
 def _summed(n, summed):
     """Return S(n) from its table, which goes on beyond its end by equal steps."""
     last = summed.shape[0] - 1
@@ -145,7 +111,7 @@ def _summed(n, summed):
     return summed[last] + (n - last) * (summed[last] - summed[last - 1])
 
 
-@njit(error_model="numpy")
+@part
 def _information(counts, summed):
     """Minus n times the entropy of one child: S(n_k) of every class minus S(n)."""
     score, n = 0, 0
@@ -155,112 +121,124 @@ def _information(counts, summed):
     return score - _summed(n, summed)
 
 
-@njit(error_model="numpy")
+@part
 def _most_common(counts, wanted):
-    """Rows of the `wanted` most common classes of one child: the largest count, the next one, and so on."""
-    rows, last, at = 0, -1, -1
-    for place in range(wanted):
-        best, found = -1, -1
+    """Rows of the `wanted` most common classes of one child; those that are counted are marked by -1."""
+    rows = np.int64(0)
+    for _ in range(wanted):
+        best, at = np.int64(-1), -1
         for k in range(counts.shape[0]):
-            is_next = place == 0 or counts[k] < last or (counts[k] == last and k > at)
-            if is_next and counts[k] > best:
-                best, found = counts[k], k
-        if found < 0:  # there are no more classes
+            if counts[k] > best:
+                best, at = counts[k], k
+        if at < 0:  # there are no more classes
             break
         rows += best
-        last, at = best, found
+        counts[at] = -1
     return rows
 
 
-@njit(error_model="numpy")
-def _score_of_child(child, kind, unit, centre):
-    """Score one side of a cut; for numbers the statistics are rows, sum, sum of squares."""
-    if kind == MAX_OPERATOR:  # the unit is the number of classes that count
-        return _most_common(child, unit)
-    if kind == GINI:
-        return -_gini(child, unit)
-    if kind == SQUARED_ERROR:
-        return -(_squared_error(child[0], child[1], child[2]) // unit)
-    if kind == CENTRED:
-        return _centred(child, centre)
-    if kind == CENTRED_TARGET:  # the centre is the node's mean
-        return abs(child[1] - centre[0] * child[0])
-    return _information(child, centre)  # the centre is the table of S
+# --- scores of one cut ---------------------------------------------------------------------------------
+#
+# Every utility is a sum over the two children. `left` and `right` hold their statistics: rows by class, or
+# rows, sum of targets and sum of squares; they are scratch. What `unit`, `centre` and `span` mean is said at
+# each.
 
 
-@njit(error_model="numpy")
-def _score(children, kind, unit, rescaled, centre, span):
-    """Score of one cut: every utility is a sum over the two children, and centred ones are then rescaled."""
-    score = 0
-    for side in range(2):
-        score += _score_of_child(children[side], kind, unit, centre)
-    return _rescaled(score, rescaled, span) if kind in (CENTRED, CENTRED_TARGET) else score
+@inlined
+def _cut_by_max_operator(left, right, unit, centre, span):
+    """Count the rows of the `unit` most common classes."""
+    return _most_common(left, unit) + _most_common(right, unit)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def scores(
-    table,
-    features,
-    low,
-    high,
-    set_first,
-    set_count,
-    left_sets,
-    width,
-    kind,
-    unit,
-    rescaled,
-    centres,
-    spans,
-    out,
-):
-    """Scores of all cuts from the statistics by (row, slot, cell, statistic)."""
-    n_cells, n_statistics = table.shape[2], table.shape[3]
-    children = np.zeros((2, n_statistics), np.int64)
-    left, right = children[0], children[1]
-    for row in range(features.shape[0]):
-        centre, span = centres[row % centres.shape[0]], spans[row % spans.shape[0]]
-        for slot in range(features.shape[1]):
-            feature, cells = features[row, slot], table[row, slot]
-            _all_to_the_right(cells, left, right)
-            if set_first[feature] >= 0:
-                for cut in range(set_count[feature]):
-                    if cut > 0:
-                        _all_to_the_right(cells, left, right)
-                    for cell in range(min(n_cells, left_sets.shape[1])):
-                        if left_sets[set_first[feature] + cut, cell]:
-                            _move_left(cells, cell, left, right)
-                    out[row, slot * width + cut] = _score(children, kind, unit, rescaled, centre, span)
-                continue
-            score = _score(children, kind, unit, rescaled, centre, span)
-            for cut in range(low[row, slot], high[row, slot]):
-                if _move_left(cells, cut, left, right):  # in deep nodes most cells are empty
-                    score = _score(children, kind, unit, rescaled, centre, span)
-                out[row, slot * width + cut] = score
+@inlined
+def _cut_by_gini(left, right, unit, centre, span):
+    """Add both children in whole units of 1 / `unit`."""
+    return -_gini(left, unit) - _gini(right, unit)
 
 
-@njit(error_model="numpy")
-def _move_left(cells, cell, left, right):
-    """Move the rows of one cell from the right child to the left; tell whether there were any."""
-    moved = False
-    for k in range(cells.shape[1]):
-        if cells[cell, k] != 0:
-            moved = True
-            left[k] += cells[cell, k]
-            right[k] -= cells[cell, k]
-    return moved
+@inlined
+def _cut_by_squared_error(left, right, unit, centre, span):
+    """Both children in whole multiples of `unit`: a child's error is at least 0, so // rounds it down."""
+    of_left = _squared_error(left[0], left[1], left[2]) // unit
+    return -of_left - _squared_error(right[0], right[1], right[2]) // unit
 
 
-@njit(error_model="numpy")
-def _all_to_the_right(cells, left, right):
-    left[:] = 0
-    right[:] = 0
-    for cell in range(cells.shape[0]):
-        for k in range(cells.shape[1]):
-            right[k] += cells[cell, k]
+@inlined
+def _cut_centred(left, right, unit, centre, span):
+    """`centre` holds the node's class shares, `span` the range W before it becomes `unit`."""
+    return _rescaled(_centred(left, centre) + _centred(right, centre), unit, span)
 
 
-@njit(error_model="numpy")
+@inlined
+def _cut_centred_target(left, right, unit, centre, span):
+    """``centre[0]`` is the node's mean target, `span` the range W before it becomes `unit`."""
+    distance = abs(left[1] - centre[0] * left[0]) + abs(right[1] - centre[0] * right[0])
+    return _rescaled(distance, unit, span)
+
+
+@inlined
+def _cut_by_information(left, right, unit, centre, span):
+    """`centre` is the table of S."""
+    return _information(left, centre) + _information(right, centre)
+
+
+# --- scores of all cuts --------------------------------------------------------------------------------
+
+
+@inlined
+def _scan(score_of, lefts, totals, first, last, unit, centres, spans, left, right, out):
+    """Score cuts ``first[i]`` to ``last[i] - 1`` of every line i, a feature asked about in a node.
+
+    ``lefts[i, cut]`` and ``totals[i]`` are the statistics left of the cut and of the whole node; `left` and
+    `right` are scratch. Nodes have equally many lines and a centre each, or one centre serves them all.
+    """
+    lines_of_centre = lefts.shape[0] // centres.shape[0]
+    for line in range(lefts.shape[0]):
+        centre, span = centres[line // lines_of_centre], spans[line // lines_of_centre]
+        score = np.int64(0)
+        for cut in range(first[line], last[line]):
+            moved = cut == first[line]
+            for k in range(totals.shape[1]):
+                left[k] = lefts[line, cut, k]
+                right[k] = totals[line, k] - left[k]
+                if cut > 0 and left[k] != lefts[line, cut - 1, k]:
+                    moved = True
+            if moved:  # in deep nodes most cells are empty, and the score stays what it was
+                score = score_of(left, right, unit, centre, span)
+            out[line, cut] = score
+
+
+@kernel
+def max_operator_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_by_max_operator, lefts, totals, first, last, unit, centres, spans, left, right, out)
+
+
+@kernel
+def gini_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_by_gini, lefts, totals, first, last, unit, centres, spans, left, right, out)
+
+
+@kernel
+def squared_error_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_by_squared_error, lefts, totals, first, last, unit, centres, spans, left, right, out)
+
+
+@kernel
+def centred_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_centred, lefts, totals, first, last, unit, centres, spans, left, right, out)
+
+
+@kernel
+def centred_target_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_centred_target, lefts, totals, first, last, unit, centres, spans, left, right, out)
+
+
+@kernel
+def information_gain_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_by_information, lefts, totals, first, last, unit, centres, spans, left, right, out)
+
+
+@part
 def _priority(code, number):
     """Public place in the queue of the rows of one cell (Steele et al. 2014, splitmix).
 
@@ -272,7 +250,7 @@ def _priority(code, number):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(error_model="numpy")
+@part
 def _first_of_cell(counts, wanted, taken):
     """Put the codes of the first `wanted` rows of one cell into `taken`, in the order of their priorities."""
     n = 0
@@ -293,7 +271,7 @@ def _first_of_cell(counts, wanted, taken):
             at += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def median_scores(table, is_class, unit, out):
     """Impurity of the first and second half of the rows, ordered by cell and then by priority."""
     n_cells, n_codes = table.shape[2], table.shape[3]
@@ -328,7 +306,7 @@ def median_scores(table, is_class, unit, out):
             out[row, slot] = -_impurity(left, is_class, unit) - _impurity(right, is_class, unit)
 
 
-@njit(error_model="numpy")
+@part
 def _impurity(counts, is_class, unit):
     """N Gini, or the squared error of codes below COARSE_LEVELS: squares stay below 2**10 MAX_ROWS."""
     if is_class:

@@ -37,8 +37,9 @@ one of length UNIT + 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -52,6 +53,7 @@ from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 
 EVERY_ROW = slice(None)
+FEATURE_WEIGHT = 2**20  # total base weight of one feature; every cut of it gets an equal whole-number part
 CENTRED_UNIT = 4096  # range of a centred score after rescaling
 SHARE_UNIT = 4096  # class shares of a node are whole multiples of 1 / SHARE_UNIT
 GINI_UNIT = 1024  # n Gini is rounded down to multiples of 1 / GINI_UNIT
@@ -59,15 +61,15 @@ ENTROPY_UNIT = 1024  # each row's part of n entropy is rounded down to multiples
 ENTROPY_ROWS = 2**16  # N: up to so many rows in a node the score is the true information gain
 
 
-class Utility(IntEnum):
+class Utility(Enum):
     """Score by which the exponential mechanism compares splits."""
 
-    MAX_OPERATOR = 1
-    GINI = 2
-    SQUARED_ERROR = 3
-    CENTRED = 4
-    CENTRED_TARGET = 5
-    INFORMATION_GAIN = 6
+    MAX_OPERATOR = "max_operator"
+    GINI = "gini"
+    SQUARED_ERROR = "squared_error"
+    CENTRED = "centred"
+    CENTRED_TARGET = "centred_target"
+    INFORMATION_GAIN = "information_gain"
 
     def range_for(self, schema: Schema) -> int:
         """W in the score's own integer units, for adding or removing one row.
@@ -90,14 +92,15 @@ class Utility(IntEnum):
     def unit_for(self, schema: Schema) -> int:
         """Return the unit to which n Gini (a fraction 1 / unit) or squared errors are rounded down.
 
-        The max-operator has no unit; in its place kernels take m, the number of classes that count.
+        For centred scores it is the range to which they are rescaled. The max-operator has no unit; in its
+        place kernels take m, the number of classes that count.
 
         Errors are kept to about a thousandth of R squared: finer units would only make the rate of the
         mechanism, epsilon / W, too small to represent.
         """
         if self is Utility.SQUARED_ERROR:
             return max(1, min(schema.range.levels, ERROR_LEVELS) ** 2 // 1024)
-        return 1 if self is Utility.MAX_OPERATOR else GINI_UNIT
+        return {Utility.MAX_OPERATOR: 1, Utility.GINI: GINI_UNIT}.get(self, CENTRED_UNIT)
 
 
 @lru_cache(maxsize=1)
@@ -230,16 +233,20 @@ class Candidates:
         )
 
     def base_measure(self, rows: slice = EVERY_ROW) -> NDArray[np.int64]:
-        """Integer weight of every candidate: each feature gets the same total, spread over its cuts."""
-        from dpforest._curator import _kernels
+        """Integer weight of every candidate: each feature gets the same total, spread over its cuts.
 
-        features = self.features[rows]
-        base = np.zeros((len(features), features.shape[1] * self.width), np.int64)
-        _kernels.base_measure(
-            features, self.low[rows], self.high[rows], self.members[rows], *self.subsets.arrays(),
-            self.width, base,
-        )  # fmt: skip
-        return base
+        Only cuts that leave a public cell on both sides count; all others weigh 0.
+        """
+        low, high = self.low[rows, :, None], self.high[rows, :, None]
+        cut = np.arange(self.width, dtype=np.int32)
+        base = np.where((cut >= low) & (cut < high), _weight_of_each(high - low), 0)
+        for nodes, slots, sets in self._cut_by_subsets(rows):
+            members = self.members[rows][nodes, slots].astype(np.int64)
+            inside = members @ sets.T.astype(np.int64)
+            proper = (inside > 0) & (inside < members.sum(axis=1, keepdims=True))
+            base[nodes, slots] = 0
+            base[nodes, slots, : len(sets)] = proper * _weight_of_each(proper.sum(axis=1, keepdims=True))
+        return base.reshape(len(base), -1)
 
     def scores(
         self,
@@ -252,16 +259,47 @@ class Candidates:
         """Exact integer scores of all candidates of some nodes, from their private count table."""
         from dpforest._curator import _kernels
 
-        features = self.features[rows]
         centre, span = _NO_CENTRE if centres is None else (centres.centre[rows], centres.span[rows])
         if utility is Utility.INFORMATION_GAIN:
             centre = summed_logarithms()[None]  # the same for all nodes
-        out = np.zeros((len(features), features.shape[1] * self.width), np.int64)
-        _kernels.scores(
-            table, features, self.low[rows], self.high[rows], *self.subsets.arrays(),
-            self.width, int(utility), unit, CENTRED_UNIT, centre, span, out,
+        n_nodes, n_slots, _, n_statistics = table.shape
+        lines = n_nodes * n_slots
+        left, first, last = self._left_of_cuts(rows, table)
+        out = np.zeros((lines, self.width), np.int64)
+        fill = getattr(_kernels, f"{utility.value}_scores")
+        scratch = np.empty((2, n_statistics), np.int64)
+        fill(
+            left.reshape(lines, -1, n_statistics), table.sum(axis=2).reshape(lines, n_statistics),
+            first.reshape(-1), last.reshape(-1), unit, centre, span, *scratch, out,
         )  # fmt: skip
-        return out
+        return out.reshape(n_nodes, -1)
+
+    def _left_of_cuts(
+        self, rows: slice, table: NDArray[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the statistics left of every cut, the first cut there is, and one beyond the last.
+
+        What lies left of threshold j is the sum of cells 0 to j, and of a subset the sum of its cells.
+        """
+        left = np.cumsum(table, axis=2)
+        first, last = self.low[rows].astype(np.int64), self.high[rows].astype(np.int64)
+        n_sets = int(self.subsets.count.max(initial=0))
+        if n_sets > left.shape[2]:
+            left = np.pad(left, ((0, 0), (0, 0), (0, n_sets - left.shape[2]), (0, 0)))
+        for nodes, slots, sets in self._cut_by_subsets(rows):
+            cells = min(sets.shape[1], table.shape[2])
+            members = sets[:, :cells].astype(np.int64)
+            left[nodes, slots, : len(sets)] = members @ table[nodes, slots, :cells]
+            first[nodes, slots], last[nodes, slots] = 0, len(sets)
+        return left, first, last
+
+    def _cut_by_subsets(self, rows: slice) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.uint8]]]:
+        """Yield, for every nominal feature that is asked about: nodes, slots in them, and its subsets."""
+        features = self.features[rows]
+        for feature in np.flatnonzero(self.subsets.first >= 0):
+            nodes, slots = np.nonzero(features == feature)
+            if len(nodes):
+                yield nodes, slots, self.subsets.of(int(feature))
 
     def split(self, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Feature and threshold (or negative subset number) of every node's choice; -1 cuts nothing."""
@@ -270,6 +308,12 @@ class Candidates:
         first = self.subsets.first[feature]
         threshold = np.where(first >= 0, -(first + cut) - 1, cut)
         return feature, np.where(chosen < 0, EVERYTHING_LEFT, threshold).astype(np.int32)
+
+
+def _weight_of_each(cuts: NDArray[Any]) -> NDArray[np.int64]:
+    """Share the weight of a feature among its cuts."""
+    weight: NDArray[np.int64] = np.maximum(FEATURE_WEIGHT // np.maximum(cuts.astype(np.int64), 1), 1)
+    return weight
 
 
 class _MedianScores:

@@ -13,19 +13,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from dpforest._jit import inlined, kernel
 
 BLOCK = 8192
 
 
-@njit(inline="always")
+@inlined
 def _table_index(score, shift, half):
     """Place of a score in a table of 2 * half steps around 0; scores beyond it are held at its ends."""
     index = (score >> shift) + half
     return min(max(index, 0), 2 * half - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def logistic(scores, target, shift, half, slopes, curvatures, g, h):
     """Gradient and half the Hessian of two classes from tables; see `tables` in `gradients`."""
     for i in range(scores.shape[0]):
@@ -34,7 +35,7 @@ def logistic(scores, target, shift, half, slopes, curvatures, g, h):
         h[i, 0] = curvatures[index]
 
 
-@njit(inline="always")
+@inlined
 def _shorten(vector, limit, unit, out):
     """Scale a vector so that `limit` becomes `unit`; longer ones become as long: at most `unit`, in integers.
 
@@ -62,7 +63,7 @@ def _shorten(vector, limit, unit, out):
             length += out[k] * out[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def softmax(scores, target, shift, powers, one, clip, floor, typical, unit, g, h):
     """Gradient and half the Hessian of several classes, each no longer than `unit` and half of it.
 
@@ -94,7 +95,7 @@ def softmax(scores, target, shift, powers, one, clip, floor, typical, unit, g, h
             h[i, k] = out[k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def squared(scores, target, clip, unit, g, h):
     """Residual, clipped and in units of clip / `unit`, and half a unit for every row."""
     for i in range(scores.shape[0]):
@@ -105,7 +106,7 @@ def squared(scores, target, clip, unit, g, h):
         h[i, 0] = unit // 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shorten_for(cells, norms, longest, unit, g):
     """Scale gradients so that squared length times squared length of the row's features stays in bounds.
 
@@ -130,7 +131,7 @@ def shorten_for(cells, norms, longest, unit, g):
                 g[i, k] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_counts(cells, table):
     """Add 1 to ``table[feature, cell]`` for every feature of every row."""
     for i in range(cells.shape[0]):
@@ -138,7 +139,7 @@ def cell_counts(cells, table):
             table[feature, cells[i, feature]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_sums(cells, g, table):
     """Add a row's gradient to ``table[feature, cell]`` for every feature."""
     for i in range(cells.shape[0]):
@@ -148,7 +149,7 @@ def cell_sums(cells, g, table):
                 table[feature, cell, k] += g[i, k]
 
 
-@njit(inline="always")
+@inlined
 def _write_features(cells, i, features, starts, widths, values, longest, line):
     """Write the features of a row as doubles that are whole numbers, of squared length up to `longest`.
 
@@ -173,7 +174,7 @@ def _write_features(cells, i, features, starts, widths, values, longest, line):
         line[:] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def products(cells, features, starts, widths, values, longest, table):
     """Add the products of any two features of every row to the part of `table` above the diagonal.
 
@@ -202,7 +203,7 @@ def products(cells, features, starts, widths, values, longest, table):
                 table[a, b] += np.int64(sums[a, b])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_table(cells, table, scores):
     """Add ``table[feature, cell]`` of every feature to the scores of a row."""
     for i in range(cells.shape[0]):
@@ -212,7 +213,7 @@ def add_table(cells, table, scores):
                 scores[i, k] += table[feature, cell, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_sums(cells, table, g, h, reach, unit, lower, out):
     """Sum (g . d) and (h . d squared) over rows, d the row's step, each clipped to its public range.
 
@@ -238,7 +239,7 @@ def step_sums(cells, table, g, h, reach, unit, lower, out):
         out[1] += min(max(np.int64(bend * lower), 0), lower)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def residual_counts(scores, target, borders, table):
     """Count rows by the number of borders that do not exceed the size of their residual."""
     for i in range(scores.shape[0]):
@@ -246,7 +247,7 @@ def residual_counts(scores, target, borders, table):
         table[np.searchsorted(borders, left, side="right")] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def code_columns(cells, codes, out):
     """Write the codes of features, one column after the other, into ``out[feature]``."""
     n_rows = cells.shape[0]
@@ -256,7 +257,7 @@ def code_columns(cells, codes, out):
                 out[feature, i] = codes[feature, cells[i, feature]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def column_sums(codes, node_of, g, table):
     """Add a row's gradient to ``table[column, node, code]`` for every column.
 
@@ -283,7 +284,7 @@ def column_sums(codes, node_of, g, table):
                     flat[at + k] += g[block + i, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def split_nodes(codes, column, lowest, highest, node_of):
     """Send rows whose code in their node's column lies between two bounds to the left child, others right."""
     flat, n_rows = codes.reshape(-1), codes.shape[1]
@@ -293,7 +294,7 @@ def split_nodes(codes, column, lowest, highest, node_of):
         node_of[i] = 2 * node + 1 - (lowest[node] <= code and code <= highest[node])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def node_sums(node_of, g, h, table):
     """Add a row's gradient and half Hessian to ``table[node, 0]`` and ``table[node, 1]``."""
     for i in range(node_of.size):
@@ -303,7 +304,7 @@ def node_sums(node_of, g, h, table):
             table[node, 1, k] += h[i, k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_values(node_of, values, scores):
     """Add the value of its node to the scores of a row."""
     for i in range(node_of.size):

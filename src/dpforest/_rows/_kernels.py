@@ -21,33 +21,39 @@ bits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dpforest._jit import inlined, kernel
 from dpforest._rows.limits import MIXTURE_UNIT
 from dpforest._structure._kernels import BLOCK, walk
 
 STEPS = 64  # of a score, per nat
 
 
-@njit(inline="always")
+@inlined
+def _n_blocks(cells):
+    return (cells.shape[0] + BLOCK - 1) // BLOCK
+
+
+@inlined
 def _tree_range(tree_of_row, first, last):
     """Visits of a block of rows: every tree, or one visit in which each row has its own tree."""
     return (first, last) if tree_of_row.size == 0 else (0, 1)
 
 
-@njit(inline="always")
+@inlined
 def _trees_of_block(tree_of_row, begin, size, visit, tree_of):
     for i in range(size):
         tree_of[i] = visit if tree_of_row.size == 0 else np.int64(tree_of_row[begin + i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, table):
     """Add 1 to ``table[tree, node, code]`` for every row."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     first, last = _tree_range(tree_of_row, 0, table.shape[0])
     for visit in range(first, last):
-        for block in range(0, cells.shape[0], BLOCK):
+        for number in range(_n_blocks(cells)):
+            block = number * BLOCK
             size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
@@ -57,13 +63,14 @@ def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level,
                     table[tree_of[i], node_of[i], code] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, table):
     """Add (1, y) to ``table[tree, node]``, y the row's fixed-point target; unknown targets are left out."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     first, last = _tree_range(tree_of_row, 0, table.shape[0])
     for visit in range(first, last):
-        for block in range(0, cells.shape[0], BLOCK):
+        for number in range(_n_blocks(cells)):
+            block = number * BLOCK
             size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
@@ -74,7 +81,7 @@ def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, 
                     table[tree_of[i], node_of[i], 1] += target
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, table):
     """Add 1 to ``table[node - first_node, slot, cell, code]`` for every feature asked about in a row's node.
 
@@ -86,7 +93,8 @@ def cell_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level,
         tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
     )
     for visit in range(first, last):
-        for block in range(0, cells.shape[0], BLOCK):
+        for number in range(_n_blocks(cells)):
+            block = number * BLOCK
             size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
@@ -99,7 +107,7 @@ def cell_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level,
                     table[at, slot, cells[block + i, asked[first_node + at, slot]], code] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, table):
     """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
     with_squares = table.shape[3] == 3
@@ -109,7 +117,8 @@ def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, leve
         tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
     )
     for visit in range(first, last):
-        for block in range(0, cells.shape[0], BLOCK):
+        for number in range(_n_blocks(cells)):
+            block = number * BLOCK
             size = min(BLOCK, cells.shape[0] - block)
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
@@ -126,7 +135,7 @@ def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, leve
                         table[at, slot, cell, 2] += target * target
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixture_scores(
     cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
     table_of, powers, one, out,
@@ -142,7 +151,8 @@ def mixture_scores(
     tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     sums, score = np.empty((n_tables, n_classes)), np.empty(n_classes)
     shift = one * one // (MIXTURE_UNIT // 4)
-    for block in range(0, cells.shape[0], BLOCK):
+    for number in range(_n_blocks(cells)):
+        block = number * BLOCK
         size = min(BLOCK, cells.shape[0] - block)
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
         for i in range(size):
@@ -179,18 +189,19 @@ def mixture_scores(
                     out[candidate] += MIXTURE_UNIT // 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subtract_leaves(cells, feature, threshold, left_sets, level, leaves, left):
     """Subtract the value of its leaf in one tree from every row."""
     tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    for block in range(0, cells.shape[0], BLOCK):
+    for number in range(_n_blocks(cells)):
+        block = number * BLOCK
         size = min(BLOCK, cells.shape[0] - block)
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
         for i in range(size):
             left[block + i] -= leaves[node_of[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lookup_products(cells, features, values, table):
     """Add the products of what the row's cells stand for to the part of `table` above the diagonal."""
     n = features.size
@@ -203,7 +214,7 @@ def lookup_products(cells, features, values, table):
                 table[a, b] += row[a] * row[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def part_products(cells, target, tables, fine, one, zero, reach, table):
     """Add the products of a row's scores and its target to the part of `table` above the diagonal."""
     n_parts, n_features, _ = tables.shape
@@ -225,7 +236,7 @@ def part_products(cells, target, tables, fine, one, zero, reach, table):
                 table[a, b] += row[a] * row[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subtract_table(cells, values, unit, left):
     """Subtract the sum of whole numbers by (feature, cell), in units of 1 / `unit`, from every row."""
     for i in range(cells.shape[0]):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dpforest._jit import kernel
 
 BLOCK = 1024
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def codes(cells, scales, columns, cuts, out):
     """Put the number of cuts below each weighted sum into ``out[pair, row]``."""
     n_rows, n_cuts = cells.shape[0], cuts.size

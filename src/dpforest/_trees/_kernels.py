@@ -7,12 +7,12 @@ good enough here (they would not be for noise).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dpforest._jit import inlined, kernel, part
 from dpforest._structure._kernels import BLOCK, node_box, walk
 
 
-@njit(inline="always")
+@inlined
 def _mix(state):
     """One step of splitmix64: a public coin seeds a short sequence of further ones."""
     state += np.uint64(0x9E3779B97F4A7C15)
@@ -22,12 +22,21 @@ def _mix(state):
     return state, z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
-def draw_features(feature, threshold, left_sets, level, n_cells, nominal, coins, out):
-    """Draw features without repetition: a partial shuffle that passes over those that cannot be cut."""
+@part
+def _count(members):
+    n = 0
+    for cell in range(members.shape[0]):
+        n += members[cell]
+    return n
+
+
+@kernel
+def draw_features(feature, threshold, left_sets, level, n_cells, nominal, coins, order, members, out):
+    """Draw features without repetition: a partial shuffle that passes over those that cannot be cut.
+
+    `order` lists all features and is shuffled further from node to node; `members` is scratch.
+    """
     n_features, n_slots = n_cells.shape[0], out.shape[2]
-    order = np.arange(n_features)
-    members = np.zeros(left_sets.shape[1], np.uint8)
     for tree in range(out.shape[0]):
         for node in range(out.shape[1]):
             state = coins[tree, node]
@@ -39,17 +48,22 @@ def draw_features(feature, threshold, left_sets, level, n_cells, nominal, coins,
                 low, high = node_box(
                     feature, threshold, left_sets, tree, level, node, asked, n_cells[asked], members
                 )
-                if members.sum() >= 2 if nominal[asked] else low < high:
-                    order[pick], order[found] = order[found], asked
+                can_be_cut = low < high
+                if nominal[asked]:
+                    can_be_cut = _count(members) >= 2
+                if can_be_cut:
+                    order[pick] = order[found]
+                    order[found] = asked
                     found += 1
                 else:
                     end -= 1
-                    order[pick], order[end] = order[end], asked
+                    order[pick] = order[end]
+                    order[end] = asked
             for slot in range(n_slots):
                 out[tree, node, slot] = order[slot]
 
 
-@njit(inline="always")
+@part
 def _random_cut(feature, low, high, members, set_first, set_count, left_sets, word, unsplit):
     """Cut a box at a uniform place, or by a random subset that leaves a category on both sides."""
     if set_first[feature] < 0:
@@ -69,7 +83,7 @@ def _random_cut(feature, low, high, members, set_first, set_count, left_sets, wo
     return unsplit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def random_cuts(features, low, high, members, set_first, set_count, left_sets, coins, threshold):
     """Cut each node's feature at random inside its box."""
     for tree in range(features.shape[0]):
@@ -81,7 +95,7 @@ def random_cuts(features, low, high, members, set_first, set_count, left_sets, c
             )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def multiway_cuts(
     feature, threshold, left_sets, level, n_cells, nominal, set_first, set_count, all_sets, coins,
     paper_depth, drawn, features, cuts,
@@ -97,7 +111,7 @@ def multiway_cuts(
                 if threshold[tree, parent] < 0:  # the parent cut a set of categories
                     asked = feature[tree, parent]
                     node_box(feature, threshold, left_sets, tree, level, node, asked, n_cells[asked], members)
-                    if members.sum() >= 2:
+                    if _count(members) >= 2:
                         begun = asked
             if begun >= 0:
                 features[tree, node] = begun
@@ -114,11 +128,12 @@ def multiway_cuts(
             )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_leaf_values(cells, feature, threshold, left_sets, depth, values, begin, end, out):
     """Add up the leaf values that each row meets: ``out[row] = sum over trees of values[tree, leaf]``."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    for block in range(begin, end, BLOCK):
+    for number in range((end - begin + BLOCK - 1) // BLOCK):
+        block = begin + number * BLOCK
         size = min(BLOCK, end - block)
         for tree in range(values.shape[0]):
             tree_of[:] = tree
@@ -128,11 +143,12 @@ def sum_leaf_values(cells, feature, threshold, left_sets, depth, values, begin, 
                     out[block + i, k] += values[tree, node_of[i], k]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_leaves(cells, feature, threshold, left_sets, depth, out):
     """Put the leaf of each row in ``out[tree, row]``."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    for block in range(0, cells.shape[0], BLOCK):
+    for number in range((cells.shape[0] + BLOCK - 1) // BLOCK):
+        block = number * BLOCK
         size = min(BLOCK, cells.shape[0] - block)
         for tree in range(out.shape[0]):
             tree_of[:] = tree

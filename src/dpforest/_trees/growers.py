@@ -347,6 +347,7 @@ def draw_features(
     coins = curator.coins.take(trees.n_trees * 2**level).reshape(features.shape[:2])
     _kernels.draw_features(
         trees.feature, trees.threshold, trees.left_sets, level if in_box else 0,
-        curator.schema.n_cells, curator.schema.nominal, coins, features,
+        curator.schema.n_cells, curator.schema.nominal, coins,
+        np.arange(len(curator.schema.n_cells)), np.empty(trees.left_sets.shape[1], np.uint8), features,
     )  # fmt: skip
     return features

@@ -15,15 +15,11 @@ Integers that take part in products are uint64 throughout: numba turns uint64 + 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar, cast
 
-import numba
 import numpy as np
 
-from dpforest.mechanisms._arrays import IntArray, WordArray
-
-_Function = TypeVar("_Function", bound=Callable[..., object])
+from dpforest._jit import inlined, kernel, part
+from dpforest.mechanisms._arrays import FloatArray, IntArray, WordArray
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -39,12 +35,7 @@ NO_CANDIDATE = -1
 UNDECIDED = -2
 
 
-def _compiled(function: _Function) -> _Function:
-    """Compile serially, without the interpreter lock, keeping the machine code on disk; keep the type."""
-    return cast(_Function, numba.njit(cache=True, nogil=True)(function))
-
-
-@_compiled
+@inlined
 def next_word(words: WordArray, pos: int) -> tuple[np.uint64, int]:
     """Return the word at pos, zero behind the end."""
     if pos < words.size:
@@ -52,7 +43,7 @@ def next_word(words: WordArray, pos: int) -> tuple[np.uint64, int]:
     return _ZERO, pos + 1
 
 
-@_compiled
+@part
 def uniform_below(words: WordArray, pos: int, m: np.uint64) -> tuple[np.uint64, int]:
     """Uniform in 0..m-1. The lowest 2**64 mod m words are rejected; the others are whole rounds of 0..m-1."""
     while True:
@@ -62,7 +53,7 @@ def uniform_below(words: WordArray, pos: int, m: np.uint64) -> tuple[np.uint64, 
             return word % m, pos
 
 
-@_compiled
+@inlined
 def bernoulli_exp_minus_one(words: WordArray, pos: int) -> tuple[bool, int]:
     """Bernoulli(exp(-1)): the first k >= 2 whose Bernoulli(1/k) fails is odd with chance 1/2! - 1/3! + ..."""
     k = _ONE
@@ -74,7 +65,7 @@ def bernoulli_exp_minus_one(words: WordArray, pos: int) -> tuple[bool, int]:
     return (k & _ONE) == _ONE, pos
 
 
-@_compiled
+@inlined
 def bernoulli_exp_fraction(words: WordArray, pos: int, top: np.uint64, bottom: np.uint64) -> tuple[bool, int]:
     """Bernoulli(exp(-top/bottom)) for top <= bottom: as above with Bernoulli(top / (bottom k)), k >= 1.
 
@@ -93,7 +84,7 @@ def bernoulli_exp_fraction(words: WordArray, pos: int, top: np.uint64, bottom: n
     return (k & _ONE) == _ONE, pos
 
 
-@_compiled
+@part
 def bernoulli_exp(
     words: WordArray, pos: int, a: np.uint64, b: np.uint64, bottom: np.uint64
 ) -> tuple[bool, int]:
@@ -122,7 +113,7 @@ def bernoulli_exp(
     return True, pos
 
 
-@_compiled
+@inlined
 def _noise_size(turns: np.uint64, low: np.uint64, num: np.uint64, den: np.uint64) -> np.int64:
     """Return (turns * den + low) // num, or 2**63 - 1 where that is more; num < 2**30, low < den <= 2**50.
 
@@ -138,7 +129,7 @@ def _noise_size(turns: np.uint64, low: np.uint64, num: np.uint64, den: np.uint64
     return np.int64(turns * each + added)
 
 
-@_compiled
+@inlined
 def laplace_noise(words: WordArray, pos: int, num: np.uint64, den: np.uint64) -> tuple[np.int64, int]:
     """Noise with pmf proportional to exp(-|k| num/den).
 
@@ -153,10 +144,11 @@ def laplace_noise(words: WordArray, pos: int, num: np.uint64, den: np.uint64) ->
         accepted, pos = bernoulli_exp_fraction(words, pos, low, den)
         if accepted:
             turns = _ZERO
-            again, pos = bernoulli_exp_minus_one(words, pos)
-            while again and pos <= words.size:
-                turns += _ONE
+            while True:
                 again, pos = bernoulli_exp_minus_one(words, pos)
+                if not again or pos > words.size:
+                    break
+                turns += _ONE
             size = _noise_size(turns, low, num, den)
             if not negative:
                 return size, pos
@@ -165,7 +157,7 @@ def laplace_noise(words: WordArray, pos: int, num: np.uint64, den: np.uint64) ->
     return np.int64(0), pos
 
 
-@_compiled
+@inlined
 def _held_sum(value: np.int64, noise: np.int64) -> np.int64:
     """Return value + noise, both held between -2**62 and 2**62, for any value and abs(noise) < 2**63.
 
@@ -180,12 +172,12 @@ def _held_sum(value: np.int64, noise: np.int64) -> np.int64:
     return held + noise
 
 
-@_compiled
+@kernel
 def add_laplace(
     words: WordArray, first: int, values: IntArray, num: int, den: int, out: IntArray
-) -> tuple[int, int]:
+) -> tuple[int, np.int64]:
     """Put values + discrete Laplace noise of rate num/den into out."""
-    pos = 0
+    pos = np.int64(0)
     for item in range(first, values.size):
         noise, after = laplace_noise(words, pos, np.uint64(num), np.uint64(den))
         if after > words.size:
@@ -195,10 +187,10 @@ def add_laplace(
     return values.size, pos
 
 
-@_compiled
+@kernel
 def add_gaussian(
     words: WordArray, first: int, values: IntArray, top: int, bottom: int, out: IntArray
-) -> tuple[int, int]:
+) -> tuple[int, np.int64]:
     """Put values + discrete Gaussian noise of standard deviation top/bottom into out.
 
     With s = top/bottom: noise k of pmf exp(-|k|/s) is accepted with exp(-(|k| - s)**2 / (2 s**2)); the
@@ -207,7 +199,7 @@ def add_gaussian(
     takes 2**37 turns of `laplace_noise` in one item, hence a tape of 2**37 words: no memory holds it, and it
     has probability exp(-2**37).
     """
-    pos = 0
+    pos = np.int64(0)
     rate_num, rate_den = np.uint64(bottom), np.uint64(top)
     for item in range(first, values.size):
         after = pos
@@ -224,12 +216,12 @@ def add_gaussian(
     return values.size, pos
 
 
-@_compiled
+@kernel
 def permute_and_flip(
     words: WordArray, first: int, utilities: IntArray, num: int, den: int, out: IntArray
-) -> tuple[int, int]:
+) -> tuple[int, np.int64]:
     """Visit candidates in random order; take one with probability exp(-(best - utility) num/den)."""
-    pos = 0
+    pos = np.int64(0)
     rows, m = utilities.shape
     order = np.empty(m, dtype=np.int64)
     for row in range(first, rows):
@@ -256,16 +248,21 @@ def permute_and_flip(
     return rows, pos
 
 
-@_compiled
+@kernel
 def inverse_cdf(
-    words: WordArray, utilities: IntArray, base: IntArray, rate: float, slack: float, out: IntArray
+    words: WordArray,
+    utilities: IntArray,
+    base: IntArray,
+    rate: float,
+    slack: float,
+    cumulative: FloatArray,
+    out: IntArray,
 ) -> None:
     """Put the index of the exponential mechanism into out, one word per row; see selection.py for the bound.
 
     base has one row for all or one per row. Where float64 cannot be sure, out is UNDECIDED.
     """
     rows, m = utilities.shape
-    cumulative = np.empty(m, dtype=np.float64)
     shared = base.shape[0] == 1
     for row in range(rows):
         weigh = 0 if shared else row
@@ -306,7 +303,7 @@ def inverse_cdf(
         out[row] = i if certain else UNDECIDED
 
 
-@_compiled
+@kernel
 def quantile_utilities(
     counts: IntArray,
     low: IntArray,
@@ -333,10 +330,10 @@ def quantile_utilities(
                 base[row, cell] = 0
 
 
-@_compiled
-def uniform_words(words: WordArray, first: int, m: int, out: IntArray) -> tuple[int, int]:
+@kernel
+def uniform_words(words: WordArray, first: int, m: int, out: IntArray) -> tuple[int, np.int64]:
     """Fill out with uniform integers below m, one word each unless rejected."""
-    pos = 0
+    pos = np.int64(0)
     for item in range(first, out.size):
         draw, after = uniform_below(words, pos, np.uint64(m))
         if after > words.size:
@@ -346,7 +343,7 @@ def uniform_words(words: WordArray, first: int, m: int, out: IntArray) -> tuple[
     return out.size, pos
 
 
-@_compiled
+@kernel
 def uniform_pieces(words: WordArray, first: int, m: int, out: IntArray) -> tuple[int, int]:
     """Fill out with uniform integers below m <= 2**16 from quarters of words.
 

@@ -99,7 +99,8 @@ def choose(
 
     first_words = words.take(utilities.shape[0])
     chosen = np.empty(utilities.shape[0], dtype=np.int64)
-    _kernels.inverse_cdf(first_words, utilities, base, float(rate), slack, chosen)
+    scratch = np.empty(utilities.shape[1])
+    _kernels.inverse_cdf(first_words, utilities, base, float(rate), slack, scratch, chosen)
     for row in np.flatnonzero(chosen == _kernels.UNDECIDED):
         measure = base[0 if base.shape[0] == 1 else row].tolist()
         chosen[row] = exact_choice(utilities[row].tolist(), measure, rate, int(first_words[row]), words)

@@ -12,6 +12,8 @@ import numba
 import numpy as np
 from numba import types
 
+from dpforest._jit import KERNEL, kernel
+
 __all__ = ["cell_kernel", "combine"]
 
 
@@ -88,16 +90,17 @@ def cell_kernel(value_type: "np.dtype[Any]", cell_type: "np.dtype[Any]") -> Call
         integers,
         types.Array(numba.from_dtype(cell_type), 2, "C"),
     )
-    compiled: Callable[..., None] = numba.njit(signature, nogil=True, cache=True)(_fill_cells)
+    compiled: Callable[..., None] = numba.njit(signature, **KERNEL)(_fill_cells)
     return compiled
 
 
-@numba.njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@kernel
 def combine(cells, known, first, second, sign, bins) -> None:  # type: ignore[no-untyped-def]
     """Fill the columns behind the features with sums and differences of their positions.
 
-    The position of cell c of m known ones is the middle of the cell on a scale of 2**16; a sum, or a
-    difference plus 2**16, lies between 0 and 2**17 and is cut into `bins` equal parts. Integers only.
+    The position of cell c of m known ones is the middle of the cell on a scale of 2**16, at most 2**16 - 1; a
+    sum, or a difference plus 2**16, is at least 0 and below 2**17, and is cut into `bins` equal parts.
+    Integers only.
     """
     n_features = len(known)
     for row in range(len(cells)):
@@ -109,4 +112,4 @@ def combine(cells, known, first, second, sign, bins) -> None:  # type: ignore[no
             along = (2 * one + 1) * 32768 // known[first[j]]
             across = (2 * other + 1) * 32768 // known[second[j]]
             total = along + across if sign[j] > 0 else along - across + 65536
-            cells[row, n_features + j] = min(total * bins // 131072, bins - 1)
+            cells[row, n_features + j] = total * bins // 131072

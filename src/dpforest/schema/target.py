@@ -26,7 +26,7 @@ from dpforest.schema.declaration import (
     short_list,
     whole_number,
 )
-from dpforest.schema.encoding import Encoder, numbers_of
+from dpforest.schema.encoding import cells_of, numbers_of
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.features import Nominal
 from dpforest.schema.tables import read_vector
@@ -64,7 +64,7 @@ class Classes(Declaration):
                 "labels must be all text, all numbers or all booleans, so that they can be sorted."
             )
         object.__setattr__(self, "labels", tuple(sorted(labels)))
-        _ = self._encoder  # now: made when a label first needs it, a fitted model would tell that one did
+        _ = self._levels  # now: made when a label first needs it, a fitted model would tell that one did
 
     def __repr__(self) -> str:
         return f"Classes({short_list(self.labels)})"
@@ -75,8 +75,8 @@ class Classes(Declaration):
         return len(self.labels)
 
     @cached_property
-    def _encoder(self) -> Encoder:
-        return Encoder([Nominal(self.labels)], np.dtype(np.uint32))
+    def _levels(self) -> Nominal:
+        return Nominal(self.labels)
 
     @property
     def n_codes(self) -> int:
@@ -101,10 +101,8 @@ class Classes(Declaration):
 
     def encode_part(self, part: Part) -> NDArray[np.int32]:
         """Return the codes of some rows of a column; see `encode`."""
-        cells = np.empty((len(part), 1), dtype=np.uint32)
-        self._encoder.encode([part], cells)
-        codes: NDArray[np.int32] = cells[:, 0].astype(np.int32)
-        codes[codes >= self.n_classes] = -1
+        codes: NDArray[np.int32] = cells_of(part, self._levels).astype(np.int32)
+        codes[codes >= self.n_classes] = -1  # missing, or other
         return codes
 
 

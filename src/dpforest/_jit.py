@@ -1,0 +1,40 @@
+"""How kernels are compiled: quickly, because whoever fits the first model waits for it.
+
+The first fit on a machine compiles every kernel that it meets, about a tenth of a second each; later
+processes load the machine code from disk. What keeps that short:
+
+* a kernel does one thing. A choice between formulas is made where it is called, so that the others are not
+  compiled with it;
+* every kernel meets one combination of types. Callers cast, and a counter that is handed on begins as
+  ``np.int64(0)``: a plain 0 has a type of its own, for which everything below is compiled once more;
+* plain loops. ``np.zeros``, ``np.arange``, ``sum`` or ``reshape`` inside a kernel are compiled with it.
+
+Importing this file imports numba; callers of kernels do that late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+# With numpy's error model there is no check for a division by zero in front of every division: kernels divide
+# by public numbers that are at least 1, or look before they divide. No kernel is called from C.
+_HOW = {"error_model": "numpy", "no_cfunc_wrapper": True}
+KERNEL = {"cache": True, "nogil": True} | _HOW
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile what Python calls: without the interpreter lock, and kept on disk."""
+    return njit(**KERNEL)(function)
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """Compile what kernels call from several places."""
+    return njit(**_HOW)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Put what a kernel calls once into it before it is compiled: cheaper than a function of its own."""
+    return njit(inline="always", **_HOW)(function)
