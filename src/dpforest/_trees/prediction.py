@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from dpforest._structure import FlatTrees
 
+LEAST_ROWS = 1024  # of a thread: starting one takes as long as walking hundreds of rows
+
 
 def sum_leaf_values(
     trees: FlatTrees, values: NDArray[np.float64], cells: NDArray[Any], n_threads: int = 1
@@ -36,13 +38,17 @@ def sum_leaf_values(
     _check_columns(trees, cells)
     out = np.zeros((len(cells), values.shape[2]))
     splits = (trees.feature, trees.threshold, trees.left_sets, trees.depth)
-    borders = np.linspace(0, len(cells), n_threads + 1).astype(int)
+    n_parts = max(1, min(n_threads, len(cells) // LEAST_ROWS))
+    borders = [len(cells) * part // n_parts for part in range(n_parts + 1)]
 
     def run(begin: int, end: int) -> None:
         _kernels.sum_leaf_values(cells, *splits, values, begin, end, out)
 
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(run, borders[:-1], borders[1:]))
+    if n_parts == 1:
+        run(0, len(cells))
+    else:
+        with ThreadPoolExecutor(n_parts) as pool:
+            list(pool.map(run, borders[:-1], borders[1:]))
     return out
 
 
