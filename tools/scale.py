@@ -5,7 +5,8 @@
 
 Figures: CPU time of `fit(folder, "y")` over that of reading the folder with pyarrow and fitting the table;
 the same with every encoded row in the private file, and with nothing kept; peak memory of the process; CPU
-time per row from a tenth of the rows to all of them; and forests in memory against scikit-learn at 1M rows.
+time per row from a tenth of the rows to all of them; forests in memory against scikit-learn at 1M rows; and
+what the driver of a cluster would have to do for a billion rows.
 """
 
 from __future__ import annotations
@@ -86,6 +87,48 @@ def measure(name: str, way: str, folder: Path) -> dict[str, float]:
     return {"cpu": cpu, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
+class NoRows:
+    """Answers as a billion rows spread evenly would; shows what the driver costs, and what is sent to it."""
+
+    n_rows = 10**9
+
+    def __init__(self, grid) -> None:
+        self.grid, self.n_bytes = grid, []
+
+    def fold(self, table) -> np.ndarray:
+        size = int(np.prod(table.shape))
+        answer = np.full(table.shape, self.n_rows // size, np.int32 if table.counts_rows else np.int64)
+        self.n_bytes.append(answer.nbytes)
+        return answer
+
+
+def measure_driver(name: str) -> dict[str, float]:
+    """Fit on rows that are not there: passes, bytes of their tables, CPU seconds and peak memory in MB."""
+    from unittest.mock import patch
+
+    from dpforest._curator import table
+
+    made = []
+
+    def of_blocks(blocks, grid, n_threads):
+        made.append(NoRows(grid))
+        return made[-1]
+
+    with patch.object(table, "MemoryRows", type("Elsewhere", (), {"of_blocks": staticmethod(of_blocks)})):
+        for _ in range(2):  # the first one compiles
+            start = time.process_time()
+            make(name).fit(np.zeros((0, N_FEATURES)), np.zeros(0))
+    cpu = time.process_time() - start
+    n_bytes = made[-1].n_bytes
+    return {
+        "passes": len(n_bytes),
+        "MB of all tables": sum(n_bytes) / 1e6,
+        "MB of the largest": max(n_bytes) / 1e6,
+        "cpu": cpu,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
 def in_a_process(name: str, way: str, folder: Path) -> dict[str, float]:
     line = [sys.executable, "-m", "tools.scale", "--only", name, way, str(folder)]
     return json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
@@ -100,7 +143,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.only:
         name, way, folder = given.only
-        print(json.dumps(measure(name, way, Path(folder))))
+        print(json.dumps(measure_driver(name) if way == "driver" else measure(name, way, Path(folder))))
         return
     console = Console()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
@@ -124,6 +167,7 @@ def main() -> None:
         peer = in_a_process("random forest of scikit-learn", "memory", million)["cpu"]
         for name in given.models:
             cpu = in_a_process(name, "memory", million)["cpu"]
+            console.print(f"{name}, driver of a billion rows: {in_a_process(name, 'driver', million)}")
             console.print(f"1M rows, scikit-learn's RandomForest(10, depth 10) / {name}: {peer / cpu:.1f}")
 
 

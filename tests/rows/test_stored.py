@@ -303,6 +303,9 @@ class TestRefusals:
             CLASSIFY.encode_features(raising)
         assert "31337" not in str(caught.value)
 
+    def test_functions_must_return_readers(self):
+        self.refused(lambda: [[1, 2, 3]], SchemaError, "RecordBatchReader")
+
     def test_a_name_needs_a_place(self):
         X, label, _ = patients_table(20)
         self.refused(X.assign(outcome=label), TypeError, "name of a column")

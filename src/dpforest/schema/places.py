@@ -202,7 +202,7 @@ def _quoted(name: str) -> str:
 def _called(place: Callable[[], Any]) -> Any:
     reader = place()
     if not _is_read_once(reader):
-        raise TypeError("a function that rows are read from must return a new pyarrow.RecordBatchReader.")
+        raise SchemaError("a function that rows are read from must return a new pyarrow.RecordBatchReader.")
     return reader
 
 
@@ -279,7 +279,7 @@ def _guarded(step: Callable[[], Any]) -> Any:
     """Take a step of a library whose messages may quote rows."""
     try:
         return step()
-    except (SchemaError, TypeError):
+    except SchemaError:
         raise
     except Exception as error:
         raise ValueError(f"X cannot be read: its library raised {type(error).__name__}.") from None
