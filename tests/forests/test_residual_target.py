@@ -7,6 +7,8 @@ import pytest
 
 from dpforest import PrivateForestRegressor
 from dpforest._curator import Curator, PrivateTable
+from dpforest._linear import weigh_parts
+from dpforest.forests import guided_regression
 from dpforest.forests.guided_config import NumberConfig
 from dpforest.forests.residual_target import ResidualTarget, base_around
 from dpforest.mechanisms import RandomWords
@@ -91,3 +93,23 @@ def test_a_model_predicts_what_training_subtracted():
     # trees without splits add one constant
     np.testing.assert_allclose(np.ptp(model.predict(X) - np.clip(table, 0, 1)), 0, atol=0.02)
     assert np.corrcoef(table, y)[0, 1] > 0.98
+
+
+def test_a_sum_over_features_that_makes_things_worse_is_taken_back(monkeypatch):
+    """Weights that are wrong by far, as they could be for sums that go beyond where they were cut off."""
+    rng = np.random.default_rng(2)
+    X = rng.random((4000, 3))
+    y = X @ [0.5, 0.3, 0.1]
+    asked = []
+
+    def wrong_at_first(*args):
+        found = weigh_parts(*args)
+        asked.append(found)
+        return found._replace(weights=-3 * found.weights) if len(asked) == 1 else found
+
+    monkeypatch.setattr(guided_regression, "weigh_parts", wrong_at_first)
+    model = PrivateForestRegressor(epsilon=20.0, bounds=(0, 1), target_bounds=(0, 1)).fit(X, y)
+    assert len(asked) == 2
+    assert "so it was dropped" in model.explain_plan()
+    assert model.score(X, y) > 0.7
+    assert model.ledger_.total() == model.ledger_.plan.total

@@ -47,16 +47,20 @@ class Weighed(NamedTuple):
 
 
 def part_bound(part: Floats) -> float:
-    """Where a part is cut off when it is weighed: at most its largest value, and at most 1.
+    """Where a part is cut off when it is weighed; a smaller bound means less noise.
+
+    Two standard deviations if features were independent and uniform, and half of the largest sum, because
+    they may hang together; at most the largest sum, and at most 1.
 
     Examples
     --------
-    >>> part_bound(np.array([[-0.1, 0.2], [0.0, 0.0]])), round(part_bound(np.full((12, 2), 0.3)), 6)
-    (0.2, 1.0)
+    >>> part_bound(np.array([[-0.1, 0.2], [0.0, 0.0]])), round(part_bound(np.full((12, 2), 0.1)), 6)
+    (0.2, 0.6)
     """
     largest = np.abs(part).max(axis=1)
     by_spread = _REACH * math.sqrt(float((largest**2).sum()) / 3)
-    return max(min(1.0, by_spread, float(largest.sum())), 1e-9)
+    together = float(largest.sum())
+    return max(min(1.0, max(by_spread, together / 2), together), 1e-9)
 
 
 def weigh_parts(

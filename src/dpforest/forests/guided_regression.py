@@ -150,11 +150,17 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         first, weighed, known = self._round(target, target.left * share, None, "")
         if weighed is None or weighed.explained <= weighed.noise_sd or weighed.r2 <= config.worth_keeping:
             return nothing
+        span, squares, r2 = target.span, weighed.total * target.unit**2, weighed.r2
         target.subtract(table=first)
         target.clip_again("after the first round")
-        if weighed.r2 < config.worth_a_second:
+        if r2 < config.worth_a_second:
             return first
         second, weighed, _ = self._round(target, target.left * config.second, known, "of what was left")
+        if weighed is not None and weighed.total * target.unit**2 > squares:
+            # more is left than there was: sums went beyond where they were cut off when they were weighed
+            target.span = span
+            target.subtract(table=-first)
+            return nothing
         if weighed is not None and weighed.explained > 0:
             target.subtract(table=second)
             first = first + second
@@ -175,7 +181,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             return np.zeros((0, 0), np.int64), None, known
         weighed = weigh_parts(curator, "model", weighing, target.rows, centre, parts, detail)
         target.left -= weighing
-        summed = np.tensordot(weighed.weights, np.stack(parts), axes=1) * (centre.reach * target.width)
+        summed = np.tensordot(weighed.weights, np.stack(parts), axes=1) * target.unit
         return np.rint(summed * UNIT).astype(np.int64), weighed, known
 
     def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:

@@ -55,6 +55,11 @@ class ResidualTarget:
         zero = min(max(round(-self.span[0] / self.width), 0), self.levels)
         return Centre(zero, max(zero, self.levels - zero))
 
+    @property
+    def unit(self) -> float:
+        """What the reach of the present target stands for, in levels of the schema."""
+        return self.centre.reach * self.width
+
     def centre_on(self, mean: float) -> float:
         """Clip the target to where it lies around its released mean, and subtract that; return it."""
         least, clipping = self._least_to_clip(), self.config.clipping
