@@ -28,7 +28,7 @@ import dpforest
 from dpforest.audit import audit, audit_samples
 from dpforest.audit.one_run import p_value_of
 from dpforest.cli.audit_run import GO_ON, QUICK_RUNS
-from dpforest.mechanisms import RandomWords, Rate, discrete_laplace
+from dpforest.mechanisms import RandomWords, Rate, discrete_laplace, permute_and_flip
 from dpforest.schema import Classes, Numeric, Range, Schema
 
 FACTORS = (3.0, 2.0, 1.5, 1.2, 1.1)
@@ -45,6 +45,12 @@ def noisy_counts(true: int, factor: float, n: int, seed: int) -> np.ndarray:
 def thrice(X: Any, y: Any, random_state: int) -> np.ndarray:
     """Release a count with a third of the noise that epsilon 1 needs."""
     return noisy_counts(len(X), 3.0, 1, random_state)
+
+
+def label(X: Any, y: Any, random_state: int) -> int:
+    """Release the most common label by permute-and-flip at three times the rate that epsilon 1 allows."""
+    counts = [[int((np.asarray(y) == name).sum()) for name in CLASSIFY.classes.labels]]
+    return int(permute_and_flip(counts, Rate.floor(Fraction(3)), RandomWords.seeded(random_state))[0])
 
 
 def laplace(true: int, n: int, seed: int) -> np.ndarray:
@@ -103,6 +109,7 @@ def flawed() -> dict[str, Any]:
     split = {"max_depth": 1, "epsilon": 3.0, "schema": CLASSIFY}
     return {
         "a count": thrice,
+        "a label": label,
         "class counts of a leaf": dpforest.RandomDecisionTreesClassifier(**leaf, schema=CLASSIFY),
         "sums of a leaf": dpforest.RandomDecisionTreesRegressor(**leaf, schema=REGRESS),
         "class counts of two trees": dpforest.RandomDecisionTreesClassifier(2, **split),
@@ -116,7 +123,7 @@ def show_quick(console: Console, audits: int) -> None:
     options = {"runs": QUICK_RUNS, "max_runs": GO_ON * QUICK_RUNS, "claim": 1.0, "progress": False}
     for name, subject in flawed().items():
         start = time.process_time()
-        schema = CLASSIFY if subject is thrice else None
+        schema = CLASSIFY if subject in (thrice, label) else None
         results = [audit(subject, schema=schema, random_state=seed, **options) for seed in range(audits)]
         losses, runs = ([getattr(result, field) for result in results] for field in ("loss", "runs"))
         count, seconds = sum(result.violation for result in results), time.process_time() - start

@@ -1,6 +1,7 @@
 """The black-box auditor on things that are not ours: functions, scikit-learn, failures, interruptions."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from dpforest.audit.events import find_rule
 from dpforest.audit.evidence import Guesses, log_winnings, loss_lower_bound, runs_that_suffice
 from dpforest.audit.fitting import CannotAuditError, Subject
 from dpforest.audit.observe import observe
+from dpforest.cli.audit_run import GO_ON, QUICK_RUNS
+from dpforest.mechanisms import RandomWords, Rate, permute_and_flip
 from dpforest.privacy import BudgetAccountant, NeighboringRelation
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 from tests.forests.conftest import MODELS
@@ -29,7 +32,20 @@ def noisy_count(scale):
     return count
 
 
+def sharp_label(X, y, random_state):
+    """The most common label, by permute-and-flip at epsilon 3."""
+    counts = [[sum(label == name for label in y) for name in TABLE.classes.labels]]
+    return int(permute_and_flip(counts, Rate.floor(Fraction(3)), RandomWords.seeded(random_state))[0])
+
+
 # --- the bound -------------------------------------------------------------------------------------------
+
+
+def test_the_quick_form_finds_a_threefold_loss_that_half_of_the_outcomes_hide():
+    """The other label tells nothing: a rule must leave it alone. Seeds are fixed."""
+    options = {"schema": TABLE, "claim": 1.0, "runs": QUICK_RUNS, "max_runs": GO_ON * QUICK_RUNS}
+    for seed in range(12):
+        assert audit(sharp_label, random_state=seed, progress=False, **options).violation
 
 
 def test_bound_is_valid_and_not_lazy():
