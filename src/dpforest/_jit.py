@@ -14,10 +14,12 @@ Importing this file imports numba; callers of kernels do that late.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba import njit
+from numba.core import event
 
 # With numpy's error model there is no check for a division by zero in front of every division: kernels divide
 # by public numbers that are at least 1, or look before they divide. No kernel is called from C.
@@ -38,3 +40,22 @@ def part(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Put what a kernel calls once into it before it is compiled: cheaper than a function of its own."""
     return njit(inline="always", **_HOW)(function)
+
+
+@contextmanager
+def when_compiling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call `tell` once, when the first kernel inside the block has to be compiled; it depends on no row."""
+
+    class First(event.Listener):  # type: ignore[misc]
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                self.told = True
+                tell()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", First()):
+        yield

@@ -4,6 +4,8 @@ import stat
 import subprocess
 import sys
 
+import numpy as np
+
 from dpforest import _compiled_code
 
 READ_ONLY = """
@@ -44,3 +46,18 @@ def test_nothing_is_made_where_numba_finds_a_place(monkeypatch):
     assert _compiled_code.provide_cache({"NUMBA_CACHE_DIR": "/somewhere"}) is None
     monkeypatch.setattr(_compiled_code, "_can_be_written", lambda place: place.name == ".cache")
     assert _compiled_code.provide_cache({"HOME": "/home/somebody"}) is None
+
+
+def test_compiling_is_told_once_and_only_if_there_is_any():
+    from dpforest._jit import part, when_compiling
+
+    @part
+    def doubled(x):
+        return 2 * x
+
+    told = []
+    for argument in (1, 1.5, np.uint8(1), 2):
+        with when_compiling(lambda: told.append("now")):
+            doubled(argument)
+            doubled(np.float32(argument))  # a second compilation, the first time
+    assert told == ["now"] * 3

@@ -120,12 +120,15 @@ def fit(
 
 def _train(model: PrivateForest, X: Any, y: Any, charging: Any) -> list[str]:
     """Fit; say so if the charge was made and there is no model. Returns what the store complained about."""
+    from dpforest._jit import when_compiling
     from dpforest.privacy import BudgetStoreWarning, BudgetUncertainError, ChargeRepeatedError
 
     with charging as notes, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with working(f"Training {type(model).__name__}"):
+            doing = f"Training {type(model).__name__}"
+            compiling = f"{doing}; it is compiled for this machine now, some seconds, the first time only"
+            with working(doing) as show, when_compiling(lambda: show(compiling)):
                 model.fit(X, y)
         except BudgetUncertainError as error:
             raise ChargedError(
