@@ -150,6 +150,7 @@ def mixture_scores(
     by_code, last = leaf_scores.shape[1] > 1, powers.size - 1
     tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     sums, score = np.empty((n_tables, n_classes)), np.empty(n_classes)
+    power = np.empty(n_classes, np.int64)
     shift = one * one // (MIXTURE_UNIT // 4)
     for number in range(_n_blocks(cells)):
         block = number * BLOCK
@@ -176,10 +177,11 @@ def mixture_scores(
                         best, highest = k, score[k]
                 total = 0
                 for k in range(n_classes):
-                    total += powers[int(min((highest - score[k]) * STEPS, last))]
+                    power[k] = powers[int(min((highest - score[k]) * STEPS, last))]
+                    total += power[k]
                 part_of, squares, own = one / total, 0, 0
                 for k in range(n_classes):
-                    share = int(powers[int(min((highest - score[k]) * STEPS, last))] * part_of)
+                    share = int(power[k] * part_of)
                     squares += share * share
                     if k == code:
                         own = share
