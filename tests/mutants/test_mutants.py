@@ -446,8 +446,8 @@ MUTANTS = {
     ),
     "rows at a border counted by two threads": Mutant(
         slip(
-            "dpforest._rows.memory:MemoryRows.fold",
-            ("self._blocks[begin:end]", "self._blocks[begin : end + 1]"),
+            "dpforest._rows.memory:fold_blocks",
+            ("range(begin, end)", "range(begin, min(end + 1, len(blocks)))"),
         ),
         with_patch(limits.test_tables_do_not_depend_on_the_blocks_that_are_added, 2),
     ),
