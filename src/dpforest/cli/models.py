@@ -31,9 +31,22 @@ WORD_OF_THE_WRITER = "what the file says about privacy is the word of whoever wr
 _T = TypeVar("_T")
 
 
+class EstimatorName(click.ParamType[str, str]):
+    """A name of the registry; which is read when a name is given, because it takes a second to import."""
+
+    name = "estimator"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, if there is such an estimator."""
+        from dpforest.forests.registry import ESTIMATORS
+
+        if value not in ESTIMATORS:
+            self.fail(f"{value!r} is not one of {', '.join(ESTIMATORS)}.", param, ctx)
+        return value
+
+
 def model_options(command: Callable[..., _T]) -> Callable[..., _T]:
     """Decorate a command with the options that describe a fit."""
-    names = [name for name in dpforest.__all__ if name.endswith(("Classifier", "Regressor"))]
     for option in reversed(
         (
             click.option(
@@ -46,7 +59,7 @@ def model_options(command: Callable[..., _T]) -> Callable[..., _T]:
             click.option("--delta", type=float, default=0.0, show_default=True, help="0 is pure privacy."),
             click.option(
                 "--estimator",
-                type=click.Choice(names),
+                type=EstimatorName(),
                 metavar="NAME",
                 help="Default: the private forest for the target.",
             ),
@@ -117,8 +130,10 @@ def make_estimator(
         raise SchemaError("the schema has no target; name the column to predict with --target.")
     if math.isinf(epsilon):
         raise click.UsageError("--epsilon inf would train without noise, which is not private.")
+    from dpforest.forests.registry import ESTIMATORS
+
     name = estimator or DEFAULT_ESTIMATORS[type(schema.target).__name__]
-    model = getattr(dpforest, name)(
+    model = ESTIMATORS[name](
         schema=schema,
         epsilon=epsilon,
         delta=delta,
