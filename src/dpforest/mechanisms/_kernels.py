@@ -266,6 +266,7 @@ def inverse_cdf(
     shared = base.shape[0] == 1
     for row in range(rows):
         weigh = 0 if shared else row
+        # 1. The best utility, from which exponents are taken (none is above 0), and the range of candidates.
         first, last = -1, -1
         best = np.int64(0)
         for i in range(m):
@@ -278,6 +279,7 @@ def inverse_cdf(
         if first < 0:
             out[row] = NO_CANDIDATE
             continue
+        # 2. Cumulative weights C_i = sum of base_j exp(-rate (best - u_j)) over j <= i; C_last is the total.
         total, base_total = 0.0, 0.0
         known_gap, known_exp = _ZERO, 1.0
         for i in range(first, last + 1):
@@ -290,11 +292,14 @@ def inverse_cdf(
                 total += np.float64(base[weigh, i]) * known_exp
                 base_total += np.float64(base[weigh, i])
             cumulative[i] = total
+        # 3. A word gives the first 64 bits of U; step i is taken if C_{i-1} <= U C_last < C_i. `error` is the
+        # distance at which no rounding, nor any further bit of U, changes that (derived in selection.py).
         error = slack * (base_total + (m + 16) * total)
         target = np.float64(words[row]) * 2.0**-64 * total
         i = first
         while i <= last and cumulative[i] <= target:
             i += 1
+        # 4. A step whose borders are both further away is the true one; else the exact decision takes over.
         certain = i <= last
         if certain and i > first:
             certain = target - cumulative[i - 1] > error
