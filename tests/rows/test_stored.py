@@ -192,7 +192,8 @@ os.kill(os.getpid(), signal.SIGKILL)
         X, label, _ = patients_table(700)
         folder = write_parts(tmp_path, X.assign(outcome=label))
         monkeypatch.setattr(spill.SpillFile, "reserve", lambda *_: pytest.fail("a file was made"))
-        dpforest.PrivateForestClassifier(schema=CLASSIFY).fit(Source(folder, cache=False), "outcome")
+        model = dpforest.PrivateForestClassifier(schema=CLASSIFY)
+        assert model.fit(Source(folder, cache=False), "outcome").guarantee_.is_proven
 
     def test_memory_stays_below_the_limit(self, small_blocks):
         grid = Grid.of([3] * 20, 2)
@@ -268,7 +269,7 @@ class TestRefusals:
         table = table.set_column(place, "crp", pa.nulls(len(table)))
         table = table.set_column(0, "age", table["age"].cast(pa.float32()))
         pa.parquet.write_table(table, path)
-        CLASSIFY.encode_features(folder)
+        assert len(CLASSIFY.encode_features(folder)) == 2000
 
     def test_target_that_no_file_has(self, folder):
         accountant = BudgetAccountant(epsilon=9.0)
