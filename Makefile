@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: quickstart test test-oldest wheel lint audit bench lock sbom clean
+.PHONY: quickstart test test-oldest test-browser docs wheel lint audit bench lock sbom clean
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -29,6 +29,10 @@ wheel: .venv/.installed  ## build the wheel, install it without extras beside no
 	cd $$(mktemp -d) && $(CURDIR)/$(BIN)/python $(CURDIR)/examples/hospital_csv.py && \
 	  PATH=$(CURDIR)/.venv-wheel/bin:$$PATH sh -e $(CURDIR)/examples/from_the_wheel.sh
 
+docs: .venv/.installed  ## build the documentation site into site/, without a network; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "site/index.html; to search it: $(BIN)/python -m http.server --directory site"
+
 lint: .venv/.installed  ## style, imports, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -48,4 +52,4 @@ sbom: .venv/.installed  ## bill of materials of what is installed (CycloneDX)
 	$(BIN)/python -m tools.sbom > sbom.json
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest .venv-wheel dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

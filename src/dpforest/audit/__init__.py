@@ -12,7 +12,7 @@ as `readings`, which become `columns`; `scouting` finds the pair of tables to lo
 `trial` puts all that together.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpforest.audit.exact import audit_exact
 from dpforest.audit.fitting import CannotAuditError
@@ -23,6 +23,9 @@ from dpforest.audit.replay import ReplayResult, audit_replay
 from dpforest.audit.result import AuditReport, AuditResult
 from dpforest.audit.statistical import audit, audit_every, audit_samples
 from dpforest.audit.subjects import every_estimator
+
+if TYPE_CHECKING:
+    from dpforest.papers.gallery.run import gallery
 
 __all__ = [
     "AuditReport",
