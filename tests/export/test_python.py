@@ -1,6 +1,5 @@
 """A model as one file of plain Python answers as the model does, without any package."""
 
-import datetime as dt
 import json
 import os
 import subprocess
@@ -10,73 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpforest import (
-    DiPriMeForestRegressor,
-    PrivateForestClassifier,
-    PrivateForestRegressor,
-    RandomDecisionForestClassifier,
-    RandomDecisionTreesClassifier,
-)
+from dpforest import PrivateForestClassifier
 from dpforest.export import python, to_python
-from dpforest.schema import Boolean, Classes, Date, Nominal, Numeric, Ordinal, Range, Schema
-
-N = 3000
-FEATURES = {
-    "age": Numeric(18, 100, integer=True),
-    "income": Numeric(0, 1e6, transform="asinh"),
-    "crp": Numeric(0, 500),
-    "ward": Nominal(["A", 'it\'s "B"', "C\\n'''", "7"]),
-    "pain": Ordinal(["none", "some", "much"]),
-    "since": Date("2015-01-01", "2025-12-31"),
-    "smoker": Boolean(),
-}
-
-
-def table(n, seed=0):
-    rng = np.random.default_rng(seed)
-    days = rng.integers(0, 4000, n)
-    X = pd.DataFrame(
-        {
-            "age": rng.integers(18, 101, n).astype(float),
-            "income": rng.lognormal(9, 2, n),
-            "crp": rng.exponential(60, n),
-            "ward": rng.choice(["A", 'it\'s "B"', "C\\n'''", "7", "elsewhere"], n),
-            "pain": rng.choice(["none", "some", "much"], n),
-            "since": [(dt.date(2015, 1, 1) + dt.timedelta(int(day))).isoformat() for day in days],
-            "smoker": rng.choice(["yes", "no", "1", "False"], n),
-        }
-    ).astype(object)
-    score = X["age"].astype(float) / 40 + X["crp"].astype(float) / 100 + 2 * (X["ward"] == "A")
-    gaps = rng.random(X.shape) < 0.05
-    return X.mask(gaps, None), score.to_numpy(float)
-
-
-X, SCORE = table(N)
-BINARY, TEN = (SCORE > 2.5).astype(int), np.digitize(SCORE, np.quantile(SCORE, np.linspace(0.1, 0.9, 9)))
-NUMBERS = Schema({name: FEATURES[name] for name in ("age", "income", "crp")}, Classes([0, 1]))
-TWO, MANY, RANGE = (Schema(FEATURES, t) for t in (Classes([0, 1]), Classes(range(10)), Range(0, 8)))
-CASES = {
-    "pure, two classes": (PrivateForestClassifier(schema=TWO, epsilon=4), BINARY),
-    "pure, ten classes": (PrivateForestClassifier(schema=MANY, epsilon=20), TEN),
-    "pure, words": (
-        PrivateForestClassifier(schema=Schema(FEATURES, Classes(["a", "b"]))),
-        np.array(list("ab"))[BINARY],
-    ),
-    "boosted, two classes": (PrivateForestClassifier(schema=TWO, epsilon=4, delta=1e-6), BINARY),
-    "boosted, ten classes": (PrivateForestClassifier(schema=MANY, epsilon=20, delta=1e-6), TEN),
-    "pure, numbers": (PrivateForestRegressor(schema=RANGE, epsilon=4), SCORE),
-    "boosted, numbers": (PrivateForestRegressor(schema=RANGE, epsilon=4, delta=1e-6), SCORE),
-    "combinations": (PrivateForestClassifier(schema=NUMBERS, epsilon=50), BINARY),
-    "means": (DiPriMeForestRegressor(3, schema=RANGE, max_depth=3), SCORE),
-    "votes": (RandomDecisionTreesClassifier(5, schema=TWO, max_depth=4), BINARY),
-    "labels": (RandomDecisionForestClassifier(5, schema=TWO, max_depth=4), BINARY),
-}
-
-
-@pytest.fixture(scope="module", params=CASES)
-def model(request):
-    estimator, y = CASES[request.param]
-    return estimator.fit(X[list(estimator.schema.names)], y)
+from dpforest.schema import Classes, Nominal, Numeric, Schema
+from tests.export.cases import BINARY, CASES, X, table
 
 
 def test_the_file_answers_as_the_model_on_a_thousand_rows(model):
@@ -124,9 +60,9 @@ def test_the_file_needs_no_package_and_reads_csv(tmp_path):
 
 def test_a_file_that_would_differ_is_not_handed_out(monkeypatch):
     estimator, y = CASES["pure, two classes"]
-    model, honest = estimator.fit(X, y), python._document
+    model, honest = estimator.fit(X, y), python.document_of
     monkeypatch.setattr(
-        python, "_document", lambda m: honest(m) | {"left_sets": [[1] * 300] * 600, "trees": []}
+        python, "document_of", lambda m: honest(m) | {"left_sets": [[1] * 300] * 600, "trees": []}
     )
     with pytest.raises(RuntimeError, match="does not predict as the model"):
         to_python(model)
@@ -156,7 +92,7 @@ def test_the_command_writes_the_file(tmp_path):
     line = [
         "export",
         str(tmp_path / "m.json"),
-        "--format",
+        "--to",
         "python",
         "--out",
         str(tmp_path / "s.py"),

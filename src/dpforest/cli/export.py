@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,22 +14,31 @@ from dpforest.cli.schema import FILE, NEW_FILE, check_new
 
 @click.command(cls=AnsweringCommand)
 @click.argument("model", type=FILE)
-@click.option("--format", "form", type=click.Choice(["python"]), required=True, help="What to write.")
+@click.option("--to", "form", type=click.Choice(["python", "onnx"]), required=True, help="What to write.")
 @click.option("--out", type=NEW_FILE, required=True, help="File to write.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @key_option
 def export(model: Path, form: str, out: Path, overwrite: bool, key: Path | None) -> None:
     """Write the model file MODEL in another form, of released values only.
 
-    python: one file that predicts with Python alone, nothing to install. It was run on made-up rows and
-    agreed with the model before it was written.
+    python: one file that predicts with Python alone, nothing to install. onnx: a graph from raw columns to
+    probabilities, for ONNX runtimes. Either was run on made-up rows and agreed with the model before it was
+    written.
     """
-    from dpforest.export import to_python
     from dpforest.modelfile.files import write_file
 
     check_new(out, overwrite)
     loaded = load_model(model, key)
-    text = to_python(loaded).encode()
-    write_file(out, text)
-    told = f"Wrote {out}: {len(text) / 1000:,.0f} kB of Python. {loaded.guarantee_}"
-    answer({"out": str(out), "format": form, "guarantee": loaded.guarantee_.to_dict()}, told)
+    content = _written(loaded, form)
+    write_file(out, content)
+    told = f"Wrote {out}: {len(content) / 1000:,.0f} kB. {loaded.guarantee_}"
+    answer({"out": str(out), "form": form, "guarantee": loaded.guarantee_.to_dict()}, told)
+
+
+def _written(model: Any, form: str) -> bytes:
+    from dpforest.export import to_onnx, to_python
+
+    if form == "python":
+        return to_python(model).encode()
+    content: bytes = to_onnx(model).SerializeToString()
+    return content

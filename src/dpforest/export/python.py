@@ -47,16 +47,23 @@ def to_python(model: Any) -> str:
     >>> bool(scoring["predict"](X[0].tolist()) == model.predict(X[:1])[0])
     True
     """
-    if not hasattr(model, "trees_"):
-        raise TypeError("Only a fitted forest of this library can be exported, not one run as published.")
     text = files("dpforest.export").joinpath("scoring.py").read_text(encoding="utf-8")
     # `repr` makes a literal of any text, so nothing that a schema holds can become code
-    filled = text.replace(_SLOT, f"MODEL = json.loads({json.dumps(_document(model))!r})", 1)
+    filled = text.replace(_SLOT, f"MODEL = json.loads({json.dumps(document_of(model))!r})", 1)
     _check(filled, model)
     return filled
 
 
-def _document(model: Any) -> dict[str, Any]:
+def document_of(model: Any) -> dict[str, Any]:
+    """Return what a prediction needs, as plain values: the public grid, trees, scores and how they end.
+
+    Parameters
+    ----------
+    model : fitted forest of this library
+        Any but one that was run as published.
+    """
+    if not hasattr(model, "trees_"):
+        raise TypeError("Only a fitted forest of this library can be exported, not one run as published.")
     schema, trees, additive = model.schema_, model.trees_, model.additive_
     names = list(schema.names)
     pairs = None if additive is None else additive.pairs
