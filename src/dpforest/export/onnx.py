@@ -177,6 +177,8 @@ def _finish(nodes: Nodes, document: dict[str, Any], votes: str) -> list[Any]:
     ending = document["ending"]
     if ending == "softmax":
         votes = nodes.add("Softmax", votes, axis=1)
+        if document.get("clip") is not None:
+            votes = _unclipped(nodes, votes, document["clip"])
     if ending in ("softmax", "shares"):
         clamped = nodes.add("Max", votes, nodes.scalar(0.0))
         total = nodes.total(clamped, 1, keep=True)
@@ -205,6 +207,16 @@ def _finish(nodes: Nodes, document: dict[str, Any], votes: str) -> list[Any]:
     answer = nodes.add("Add", nodes.add("Div", width, nodes.scalar(levels)), nodes.scalar(document["low"]))
     flat = nodes.add("Squeeze", answer, nodes.constant(np.array([1])))
     return [nodes.output("prediction", flat, np.float64, None)]
+
+
+def _unclipped(nodes: Nodes, shares: str, clip: float) -> str:
+    """Undo what gradients that were clipped did to the probabilities; see `dpforest.export.scoring`."""
+    squares = nodes.total(nodes.add("Mul", shares, shares), 1, keep=True)
+    twice = nodes.add("Mul", shares, nodes.scalar(2.0))
+    away = nodes.add("Sub", nodes.add("Add", squares, nodes.scalar(1.0)), twice)
+    length = nodes.add("Sqrt", nodes.add("Max", away, nodes.scalar(0.0)))
+    longer = nodes.add("Max", nodes.add("Div", length, nodes.scalar(clip)), nodes.scalar(1.0))
+    return nodes.add("Mul", shares, nodes.add("Pow", longer, nodes.scalar(1 - 2.0**-20)))
 
 
 def _check(found: ModelProto, model: Any) -> None:
