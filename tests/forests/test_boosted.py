@@ -10,6 +10,7 @@ import dpforest
 from dpforest._boosting.scales import _draw_pairs_of
 from dpforest._curator import Curator
 from dpforest._rows import Block
+from dpforest._structure.link import probabilities
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyLeakWarning
 from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Range, Schema
@@ -181,7 +182,8 @@ def test_predictions_add_up_what_training_added_to_the_rows(kind, monkeypatch):
     cells, codes = model.schema_.encode_features(X), model.schema_.encode_target(y)
     scores = seen[0]._scores.run(Block(cells, codes, 0)).scores[:, 0]
     if is_class:
-        np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores / 2**16)), rtol=1e-9)
+        both = np.stack([np.zeros(len(X)), scores / 2**16], axis=1)
+        np.testing.assert_allclose(model.predict_proba(X), probabilities(both, 0.5**0.5), rtol=1e-9)
     else:
         np.testing.assert_allclose(model.predict(X), np.clip(scores / 2**20, 0, 1), atol=1e-6)
 

@@ -254,3 +254,17 @@ pickle.loads = pickle.load = pickle.Unpickler = refuse
 dpforest.load({str(path)!r})
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "clip", [None, "0.5", True, 1, {"hex": "0x0.0p+0"}, {"hex": "-0x1.0p-1"}, {"hex": "inf"}]
+)
+def test_a_boosted_model_needs_a_length_at_which_gradients_were_clipped(tmp_path, clip):
+    """Probabilities are divided by it."""
+    model = dpforest.PrivateForestClassifier(1, delta=1e-6, max_depth=1, bounds=(0, 1), classes=[0, 1])
+    model.fit(np.zeros((9, 1)), np.zeros(9)).save(tmp_path / "model.json")
+    forged = json.loads((tmp_path / "model.json").read_text())
+    assert dpforest.load(write(tmp_path / "same.json", forged)).additive_.clip == model.additive_.clip
+    forged["body"]["additive"]["boosted"]["clip"] = clip
+    with pytest.raises(ModelFileError, match=r"clip must be|hexadecimal"):
+        dpforest.load(write(tmp_path / "forged.json", forged))

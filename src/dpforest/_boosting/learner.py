@@ -17,6 +17,7 @@ from dpforest._boosting.scales import columns_of, normal_scores
 from dpforest._boosting.state import State
 from dpforest._curator import Curator
 from dpforest._structure import FlatTrees, Pairs
+from dpforest._structure.link import resting_scores
 from dpforest.schema import Classes
 
 FEWEST_ROWS = 20.0
@@ -37,6 +38,7 @@ class Boosted(NamedTuple):
     values: Ints
     pairs: Pairs
     gains: NDArray[np.float64]
+    clip: float | None
 
 
 def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
@@ -75,14 +77,16 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
     table = linear_part(state, marginals, scores, share)
     cuts = columns_of(schema, marginals, scores, strength, curator.coins)
     trees, values = grow_rounds(state, cuts, n_rounds, depth)
-    return Boosted(constant, table, trees, values, cuts.columns.pairs, np.maximum(state.gains, 0.0))
+    gains = np.maximum(state.gains, 0.0)
+    return Boosted(constant, table, trees, values, cuts.columns.pairs, gains, state.link_clip)
 
 
 def _start_classes(state: State, counts: NDArray[np.float64], noise_sd: float) -> Ints:
-    """Give all rows the log odds of the noisy class counts as their scores."""
+    """Give all rows the scores that are at rest at the noisy class counts."""
+    assert state.link_clip is not None
     positive = np.maximum(counts, noise_sd / 2 + 1)
-    log_share = np.log(positive / positive.sum())
-    scores = log_share[1:] - log_share[:1] if len(counts) == 2 else log_share - log_share.mean()
+    rest = resting_scores(positive / positive.sum(), state.link_clip)
+    scores = rest[1:] - rest[:1] if len(counts) == 2 else rest - rest.mean()
     whole = state.whole(scores)
     state.curator.add_constant(whole)
     return whole

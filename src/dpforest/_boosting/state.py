@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,6 +80,13 @@ class State:
     def curvature(self) -> float:
         """Hessian that stands for 1."""
         return self.curator.gradient_scales[1]
+
+    @property
+    def link_clip(self) -> float | None:
+        """For classes: how far from its class, |p - e_j|, a row may be before its gradient is clipped."""
+        if not self.is_class:
+            return None
+        return self.clip if self.has_many_classes else math.sqrt(2) * self.clip
 
     def whole(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Turn scores into whole numbers."""

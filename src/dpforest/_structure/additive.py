@@ -30,6 +30,8 @@ class Additive:
         For boosted models: the columns of two features that their trees cut, behind the features.
     gains : ndarray of int64, shape (n_features,), or None
         For boosted models: what each feature adds to the fit, by released values, in units of 1 / UNIT.
+    clip : float or None
+        For boosted models of classes: length of gradients beyond which they were clipped; see `link`.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Additive:
     spans: NDArray[np.float64]
     pairs: Pairs | None = None
     gains: NDArray[np.int64] | None = None
+    clip: float | None = None
 
     @classmethod
     def of(

@@ -85,6 +85,7 @@ def document_of(model: Any) -> dict[str, Any]:
         found["classes"] = [label.item() if hasattr(label, "item") else label for label in model.classes_]
         found["ending"] = "shares" if additive is None else "softmax"
         found["tree_weight"] = 1.0 if additive is None else additive.tree_weight
+        found["clip"] = None if additive is None else additive.clip
         return found
     law = schema.range
     # forests that add up levels clip them; others divide sums, and fall back on the mean of everything

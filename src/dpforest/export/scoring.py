@@ -74,6 +74,8 @@ def _finish(votes):
     if ending == "softmax":
         highest = max(votes)
         votes = [math.exp(vote - highest) for vote in votes]
+        if MODEL["clip"] is not None:
+            votes = _unclipped(votes, MODEL["clip"])
     if ending in ("softmax", "shares"):
         votes = [max(vote, 0.0) for vote in votes]
         total = sum(votes)
@@ -84,6 +86,14 @@ def _finish(votes):
         level = levels * votes[0] / total if total >= levels else MODEL["fallback"]
     level = min(max(level, 0.0), levels)
     return MODEL["low"] + (MODEL["high"] - MODEL["low"]) * level / levels
+
+
+def _unclipped(weights, clip):
+    """Undo what gradients that were clipped did to the probabilities."""
+    shares = [weight / sum(weights) for weight in weights]
+    square = 1 + sum(share**2 for share in shares)
+    longer = [max(1.0, math.sqrt(max(square - 2 * share, 0.0)) / clip) for share in shares]
+    return [share * factor ** (1 - 2.0**-20) for share, factor in zip(shares, longer, strict=True)]
 
 
 def _combined(cells, first, second, sign):

@@ -112,7 +112,7 @@ def train(curator: Curator, n_rounds: int | None, depth: int | None) -> Trained:
     scores, leaves = (_outputs(part, curator.schema) for part in (table, model.values))
     if not isinstance(target, Classes):
         scores = scores[..., :1]
-    additive = Additive(scores, 1.0, np.empty((0, 2)), model.pairs, _whole_gains(model))
+    additive = Additive(scores, 1.0, np.empty((0, 2)), model.pairs, _whole_gains(model), model.clip)
     return Trained(model.trees, leaves, additive=additive)
 
 

@@ -27,6 +27,7 @@ from dpforest._linear import (
     units,
 )
 from dpforest._structure import Additive, FlatTrees
+from dpforest._structure.link import probabilities
 from dpforest._trees import (
     Prunings,
     geometric_shares,
@@ -424,4 +425,6 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if self.additive_ is None:
             return votes
         scores = self.additive_.sum(cells) + self.additive_.tree_weight * votes
+        if self.additive_.clip is not None:
+            return probabilities(scores, self.additive_.clip)
         return np.asarray(softmax(scores, axis=1))

@@ -169,6 +169,7 @@ def _write_boosted(part: Additive) -> dict[str, Any] | None:
         "pairs": write_array(part.pairs.columns),
         "cuts": write_array(part.pairs.cuts),
         "gains": write_array(part.gains),
+        "clip": part.clip,
     }
 
 
@@ -259,11 +260,15 @@ def _parse_additive(document: Any, schema: Schema) -> Additive:
     return Additive(table, document["tree_weight"], spans, *_parse_boosted(document["boosted"], schema))
 
 
-def _parse_boosted(document: Any, schema: Schema) -> tuple[Pairs, NDArray[np.int64]] | tuple[None, None]:
+def _parse_boosted(
+    document: Any, schema: Schema
+) -> tuple[Pairs, NDArray[np.int64], float | None] | tuple[None, None, None]:
     if document is None:
-        return None, None
-    if not isinstance(document, dict) or set(document) != {"scales", "pairs", "cuts", "gains"}:
-        raise ModelFileError("a boosted part must hold scales, pairs, cuts and gains, and nothing else.")
+        return None, None, None
+    if not isinstance(document, dict) or set(document) != {"scales", "pairs", "cuts", "gains", "clip"}:
+        raise ModelFileError(
+            "a boosted part must hold scales, pairs, cuts, gains and clip, and nothing else."
+        )
     limits = {"pairs": (2, 4 * MAX_PAIRS), "cuts": (1, MAX_PAIR_CODES)}
     shapes = {name: read_shape(document[name], name, (axes,), most) for name, (axes, most) in limits.items()}
     shapes |= {"scales": _additive_shape(schema)[:2], "gains": (schema.n_features,)}
@@ -271,7 +276,7 @@ def _parse_boosted(document: Any, schema: Schema) -> tuple[Pairs, NDArray[np.int
         read_array(document[name], name, shapes[name], np.int64 if name == "gains" else np.int32)
         for name in ("scales", "pairs", "cuts", "gains")
     )
-    return Pairs(scales, columns, cuts), gains
+    return Pairs(scales, columns, cuts), gains, document["clip"]
 
 
 def _parse_trees(document: Any, schema: Schema) -> FlatTrees:
@@ -373,6 +378,9 @@ def _check_additive(part: Additive, schema: Schema) -> None:
         part.gains is not None and (part.gains.shape != (schema.n_features,) or part.gains.min() < 0)
     ):
         raise ModelFileError("a boosted part needs a gain of 0 or more for every feature.")
+    has_clip = part.pairs is not None and isinstance(schema.target, Classes)
+    if (type(part.clip) is not float or not 0.1 <= part.clip <= 2) if has_clip else part.clip is not None:
+        raise ModelFileError("clip must be a number from 0.1 to 2 for boosted classes, and null otherwise.")
     spans = part.spans
     if spans.ndim != 2 or not np.isfinite(spans).all() or not (spans[:, 0] < spans[:, 1]).all():
         raise ModelFileError("the spans of the trees are not pairs of rising numbers.")
