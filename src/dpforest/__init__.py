@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TransductivePartitioningEnsembleClassifier,
         load,
     )
+    from dpforest.search import PrivateSearchCV
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ __all__ = [
     "PartitioningEnsembleRegressor",
     "PrivateForestClassifier",
     "PrivateForestRegressor",
+    "PrivateSearchCV",
     "RandomDecisionForestClassifier",
     "RandomDecisionTreesClassifier",
     "RandomDecisionTreesRegressor",
@@ -45,7 +47,7 @@ __all__ = [
     "load",
     "private_score",
 ]
-_ESTIMATES = frozenset({"estimate_schema", "private_score"})
+_ELSEWHERE = {"estimate_schema": "estimates", "private_score": "estimates", "PrivateSearchCV": "search"}
 
 provide_cache()
 
@@ -53,9 +55,7 @@ provide_cache()
 def __getattr__(name: str) -> Any:
     """Load estimators on first use: scikit-learn, and pandas with it, take a second to import."""
     if name in __all__:
-        return getattr(
-            import_module("dpforest.estimates" if name in _ESTIMATES else "dpforest.forests"), name
-        )
+        return getattr(import_module(f"dpforest.{_ELSEWHERE.get(name, 'forests')}"), name)
     raise AttributeError(f"module 'dpforest' has no attribute {name!r}")
 
 

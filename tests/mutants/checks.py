@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -35,6 +37,7 @@ from dpforest.privacy import (
     PrivacyError,
 )
 from dpforest.schema import Range
+from dpforest.search import runs
 from tests.audit import test_replay
 from tests.counting import leaf_counts, rows_of_cells
 from tests.curator import test_utilities
@@ -398,3 +401,21 @@ def a_fit_out_of_reach_of_its_accountant_is_refused() -> None:
     model = dpforest.DiPriMeForestClassifier(2, **SMALL, accountant=LeftBehind())
     with pytest.raises(PrivacyError):
         model.fit(np.zeros((4, 1)), np.zeros(4, int))
+
+
+def losing_runs_are_forgotten() -> None:
+    """Of seven runs one is left."""
+
+    class Run:
+        pass
+
+    seen: list[weakref.ref[Run]] = []
+
+    def run() -> Run:
+        made = Run()
+        seen.append(weakref.ref(made))
+        return made
+
+    best = runs.best_of(run, 7, id)
+    gc.collect()
+    assert [one() for one in seen if one() is not None] == [best]

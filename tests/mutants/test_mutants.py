@@ -19,7 +19,7 @@ from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
 from tests.curator import test_sums as sums
 from tests.curator.test_prices import assert_group_privacy, assert_priced
-from tests.mechanisms import test_largest_values
+from tests.mechanisms import test_largest_values, test_stopping
 from tests.mechanisms.test_likelihood_ratio import (
     test_no_neighbour_changes_a_probability_by_more_than_epsilon as keeps_epsilon,
 )
@@ -27,6 +27,7 @@ from tests.mutants import checks
 from tests.mutants.planting import Plant, constant, kernel_slip, slip
 from tests.rows import test_gradients as gradients
 from tests.rows import test_limits as limits
+from tests.search import test_search as searching
 
 pytestmark = pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
 
@@ -503,6 +504,28 @@ MUTANTS = {
         partial(
             limits.test_what_a_schema_does_not_have_is_refused_whole, {"target": np.array([16384], np.int32)}
         ),
+    ),
+    # --- searches ----------------------------------------------------------------------------------------
+    "a fixed number of runs": Mutant(
+        slip("dpforest.mechanisms.stopping:random_runs", ("while not _coin(gamma, words)", "while runs < 9")),
+        partial(test_stopping.test_the_law_of_the_number_of_runs, Fraction(1)),
+    ),
+    "the best of many runs priced as one": Mutant(
+        slip("dpforest.search.candidates:plan_for", ("1 / (2 + eta)", "1 / (1 + eta)")),
+        partial(searching.test_a_run_gets_its_part_of_epsilon_and_the_choice_the_rest, 1),
+    ),
+    "the score of a run for free": Mutant(
+        slip("dpforest.search.runs:Trial.__call__", ("Part(self.folds, held_out=False)", "None")),
+        partial(
+            searching.test_a_row_is_seen_by_one_half_of_a_run_which_costs_its_epsilon, 60, True, "accuracy"
+        ),
+    ),
+    "losing runs kept": Mutant(
+        slip(
+            "dpforest.search.runs:best_of",
+            ("other = run()", "other = run(); best_of.__dict__.setdefault('kept', []).append(other)"),
+        ),
+        checks.losing_runs_are_forgotten,
     ),
     # --- life of a model --------------------------------------------------------------------------------
     "rows kept behind the curator": Mutant(

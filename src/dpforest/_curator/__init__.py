@@ -6,6 +6,7 @@ charges the ledger first, then counts, then adds noise, and returns only what th
 `observer.py` lets auditors replay void fits.
 """
 
+from dpforest._curator.assignment import KeyedTrees, Part
 from dpforest._curator.estimates import TARGET, EstimateQueries, Scorer
 from dpforest._curator.gradients import (
     QUANTILE_PARTS,
@@ -43,9 +44,11 @@ __all__ = [
     "EstimateQueries",
     "Feature",
     "GradientQueries",
+    "KeyedTrees",
     "Look",
     "Noisy",
     "Observer",
+    "Part",
     "PrivateTable",
     "Released",
     "Scorer",

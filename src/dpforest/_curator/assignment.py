@@ -13,12 +13,14 @@ So a pass can begin at any block.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows import MAX_TREES
+from dpforest._rows import MAX_TREES, Assignment
 from dpforest.mechanisms import RandomWords
 
 KEYED_ROWS = 2**15  # rows of one tape; another number would draw other trees
@@ -89,6 +91,42 @@ class GivenTrees:
     def of(self, first: int, n: int) -> NDArray[np.uint16]:
         """Return the trees of rows `first` to ``first + n - 1``."""
         return self.trees[first : first + n].astype(np.uint16)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that are held out, or those that are not, each by a secret coin of its own.
+
+    A row is in one of the two parts, and no row changes the part of another: what is asked of one part costs
+    nothing in the other.
+
+    Parameters
+    ----------
+    folds : Assignment
+        The fold of each row; fold 0 is held out.
+    held_out : bool
+        Whether these are the rows of fold 0 or all others.
+
+    Examples
+    --------
+    >>> rows = [(np.arange(6)[:, None], np.arange(6, dtype=np.int32))]
+    >>> folds = GivenTrees(3, np.array([0, 1, 2, 0, 1, 2]))
+    >>> [target.tolist() for held_out in (True, False) for _, target in Part(folds, held_out).of(rows)]
+    [[0, 3], [1, 2, 4, 5]]
+    """
+
+    folds: Assignment
+    held_out: bool
+
+    def of(
+        self, blocks: Iterable[tuple[NDArray[Any], NDArray[np.int32]]]
+    ) -> Iterator[tuple[NDArray[Any], NDArray[np.int32]]]:
+        """Yield what these rows are of blocks of all rows."""
+        first = 0
+        for cells, target in blocks:
+            kept = (self.folds.of(first, len(target)) == 0) == self.held_out
+            yield cells[kept], target[kept]
+            first += len(target)
 
 
 def _check_number(n_trees: int) -> None:

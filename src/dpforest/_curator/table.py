@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
 
+from dpforest._curator.assignment import Part
 from dpforest._rows import DaskRows, Grid, MemoryRows, RereadRows, Rows, StoredRows, WholeRows
 from dpforest.schema import Schema, Source
 from dpforest.schema.door import read_blocks
@@ -25,6 +27,8 @@ class PrivateTable:
         The public description of the table.
     n_threads : int
         Threads for encoding and counting.
+    part : Part, optional
+        Which rows are taken; all by default.
 
     Examples
     --------
@@ -34,15 +38,19 @@ class PrivateTable:
     PrivateTable(2 features)
     """
 
-    def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1) -> None:
+    def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1, part: Part | None = None) -> None:
         self.schema = schema
         grid = Grid.of(schema.n_cells, schema.n_codes)
-        read = partial(read_blocks, X, y, schema, n_threads=n_threads)
+        read: Callable[[], Iterator[Any]] = partial(read_blocks, X, y, schema, n_threads=n_threads)
+        if part is not None:
+            read = partial(_read_part, part, read)
         stream = stream_of(X)
         self.__rows: Rows
         if stream is None:
             self.__rows = MemoryRows.of_blocks(read(), grid, n_threads)
         elif isinstance(stream.source, Source) and (parts := stream.source.parts) is not None:
+            if part is not None:
+                raise TypeError("Rows of a dask collection cannot be divided here: give a table or files.")
             if not isinstance(y, StreamColumn):
                 raise TypeError("y must be a column of the same dask collection as X, or its name.")
             self.__rows = DaskRows(parts, y.name, schema, stream.source.cache)
@@ -70,3 +78,7 @@ class PrivateTable:
 
     __array__ = __len__ = __iter__ = __getitem__ = __contains__ = _refuse
     __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
+
+def _read_part(part: Part, read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    return part.of(read())

@@ -146,19 +146,27 @@ def ask(curator: Curator, counted: Metric, metric: str) -> tuple[Any, float, flo
     return counted.score(noisy), max(float(noisy.sum()) / per_row, 0.0), sd / per_row
 
 
+def check_metric(name: str, target: Any, largest: float | None) -> None:
+    """Refuse a metric that does not fit a target, before anything is read or charged."""
+    if name not in METRICS:
+        raise ValueError(f"metric={name!r} is not known; use one of {', '.join(map(repr, METRICS))}.")
+    if METRICS[name].of_numbers == isinstance(target, Classes):
+        raise ValueError(f"metric={name!r} does not fit a model whose target is {target!r}.")
+    if name == "roc_auc" and target.n_classes != 2:
+        raise ValueError("metric='roc_auc' needs two classes.")
+    if largest is not None and not (0 < float(largest) < float("inf")):
+        raise ValueError(f"largest must be a positive number, got {largest!r}.")
+
+
+def metric_for(model: Any, name: str, largest: float | None) -> Metric:
+    """Return what is counted about a released model."""
+    limit = largest_loss(name, model) if largest is None else float(largest)
+    return METRICS[name](model, limit)
+
+
 def _metric(model: Any, name: str, largest: float | None) -> Metric:
-    """Refuse what cannot be scored, before anything is read or charged."""
     check_is_fitted(model)
     if not hasattr(model, "schema_") or hasattr(model, "published_"):
         raise TypeError("private_score needs a fitted forest of this library, not run as published.")
-    if name not in METRICS:
-        raise ValueError(f"metric={name!r} is not known; use one of {', '.join(map(repr, METRICS))}.")
-    kind, target = METRICS[name], model.schema_.target
-    if kind.of_numbers == isinstance(target, Classes):
-        raise ValueError(f"metric={name!r} does not fit a model whose target is {target!r}.")
-    if name == "roc_auc" and len(model.classes_) != 2:
-        raise ValueError("metric='roc_auc' needs two classes.")
-    limit = largest_loss(name, model) if largest is None else float(largest)
-    if not (0 < limit < float("inf")):
-        raise ValueError(f"largest must be a positive number, got {largest!r}.")
-    return kind(model, limit)
+    check_metric(name, model.schema_.target, largest)
+    return metric_for(model, name, largest)

@@ -20,7 +20,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import Curator, Noisy, PrivateTable
+from dpforest._curator import Curator, Noisy, Part, PrivateTable
 from dpforest._structure import FlatTrees
 from dpforest._trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 from dpforest.forests.charging import Charging
@@ -202,8 +202,11 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         self._forget()
         return self._keep(plain_copy(self, self._rules)._trained_on(X, y))
 
-    def _trained_on(self, X: Any, y: Any) -> Release:
-        """Take the rows all the way; called on a copy, so that nothing can be left behind on the way."""
+    def _trained_on(self, X: Any, y: Any, part: Part | None = None) -> Release:
+        """Take the rows, or a part of them, all the way.
+
+        Called on a copy, so that nothing can be left behind on the way.
+        """
         plan, voids = self.privacy_plan(), self._voids()
         payer = self._payer(voids)
         X, y = named_target(X, y, declared_names(self))
@@ -217,7 +220,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         words = self._random_words(settings.seed)
         schema = self._columns(schema, words)
         self._foresee(plan, schema)
-        table = PrivateTable(X, y, schema, self._n_threads())
+        table = PrivateTable(X, y, schema, self._n_threads(), part)
         del X, y
         self._check_rows(table)
         with self._open(table, plan, words) as curator, self._spend(payer, plan) as charge:

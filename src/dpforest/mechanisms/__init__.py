@@ -2,7 +2,8 @@
 
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
-public lists, `splits` scores thresholds and category subsets of tree nodes. Each mechanism has a
+public lists, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs
+there are of which the best is released. Each mechanism has a
 `..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it calls.
 numba is imported at the first draw.
 """
@@ -37,6 +38,7 @@ from dpforest.mechanisms.splits import (
     subset_candidates,
     subset_utilities,
 )
+from dpforest.mechanisms.stopping import gamma_for, mean_runs, random_runs, random_runs_log_pmf
 
 __all__ = [
     "RandomWords",
@@ -54,11 +56,15 @@ __all__ = [
     "discrete_laplace_variance",
     "exponential",
     "exponential_log_pmf",
+    "gamma_for",
+    "mean_runs",
     "permute_and_flip",
     "permute_and_flip_log_pmf",
     "quantile_log_pmf",
     "quantile_range",
     "quantile_utilities",
+    "random_runs",
+    "random_runs_log_pmf",
     "subset_candidates",
     "subset_utilities",
 ]

@@ -38,11 +38,13 @@ from dpforest.privacy.errors import (
 from dpforest.privacy.events import Event, Kind, Query
 from dpforest.privacy.guarantee import PrivacyGuarantee
 from dpforest.privacy.ledger import Ledger
-from dpforest.privacy.plan import ALL_ROWS, BudgetPlan, Pool
+from dpforest.privacy.plan import ALL_ROWS, HELD_OUT_ROWS, TRAINING_ROWS, BudgetPlan, Pool
 from dpforest.privacy.relation import NeighboringRelation
 
 __all__ = [
     "ALL_ROWS",
+    "HELD_OUT_ROWS",
+    "TRAINING_ROWS",
     "BudgetAccountant",
     "BudgetExceededError",
     "BudgetPlan",

@@ -51,6 +51,7 @@ class Kind(Enum):
     MAGNITUDES = "magnitudes of the columns"
     RANGES = "ranges of the columns"
     SCORE = "score of a model"
+    BEST_RUN = "choice of the best run"
     OTHER = "other"
 
 

@@ -9,7 +9,7 @@ promise is per person.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -31,6 +31,8 @@ from dpforest.privacy.relation import ONE_ROW_PER_PERSON, NeighboringRelation
 from dpforest.privacy.tables import data_frame, html_table, text_table
 
 ALL_ROWS = "all rows"
+TRAINING_ROWS, HELD_OUT_ROWS = "training rows", "held-out rows"
+"""The two parts of a table in a search for the best of several models."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,25 @@ class BudgetPlan:
             by_rows[pool.rows] = by_rows.get(pool.rows, Fraction(0)) + by_pool.get(pool.name, Fraction(0))
         everywhere = by_rows.pop(ALL_ROWS, Fraction(0))
         return everywhere + max(by_rows.values(), default=Fraction(0))
+
+    def outline(self) -> BudgetPlan:
+        """Return the plan with all pools for the training rows of a search as one.
+
+        That is what a search is charged: it does not know yet how its winner divides what a run gets.
+
+        Examples
+        --------
+        >>> pools = Pool("splits", 0.3, rows=TRAINING_ROWS), Pool("leaves", 0.2, rows=TRAINING_ROWS)
+        >>> plan = BudgetPlan.divide(1, 0, [*pools, Pool("choice", 0.5)])
+        >>> [(pool.name, float(pool.share)) for pool in plan.outline().pools]
+        [('training', 0.5), ('choice', 0.5)]
+        """
+        inside = [pool for pool in self.pools if pool.rows == TRAINING_ROWS]
+        if not inside:
+            return self
+        whole = Pool("training", sum((p.share for p in inside), Fraction(0)), "one run", TRAINING_ROWS)
+        outside = tuple(pool for pool in self.pools if pool.rows != TRAINING_ROWS)
+        return replace(self, pools=(whole, *outside))
 
     def to_records(self) -> list[dict[str, str | float]]:
         """Return one dictionary per pool, JSON-ready."""

@@ -132,7 +132,7 @@ class Spend:
         return replace(self, state=entry.state, settled=entry.at, queries=queries)
 
     def pays_for(self, plan: BudgetPlan) -> bool:
-        """Whether it was made for this very plan.
+        """Whether it was made for this very plan, or, before a search knew its winner, for its outline.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Spend:
             Of a model, or of a fit to be made.
         """
         try:
-            return self.plan is not None and BudgetPlan.from_dict(self.plan) == plan
+            return self.plan is not None and BudgetPlan.from_dict(self.plan) in (plan, plan.outline())
         except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError):
             return False  # another program wrote it, and it is no plan
 

@@ -1,0 +1,9 @@
+"""Choosing among models: the best of a secret random number of private runs, at a price known beforehand.
+
+`candidates` says what is tried and refuses what cannot be; `runs` makes one run and finds the best of many;
+`search` is the estimator. Why it is private: `dpforest.mechanisms.stopping`.
+"""
+
+from dpforest.search.search import PrivateSearchCV
+
+__all__ = ["PrivateSearchCV"]
