@@ -35,7 +35,7 @@ MAY_IMPORT = {
         "report",  # reached when a card is asked for
         "schema",
     },
-    "export": {"_structure", "schema"},
+    "export": {"_structure", "_trees", "inspection", "schema"},
     "estimates": {"_curator", "forests", "mechanisms", "privacy", "schema"},
     "search": {"_curator", "_rows", "estimates", "forests", "mechanisms", "privacy", "schema"},
     "audit": {"_curator", "_rows", "_structure", "_trees", "forests", "mechanisms", "privacy", "schema"},

@@ -14,7 +14,9 @@ from dpforest.cli.schema import FILE, NEW_FILE, check_new
 
 @click.command(cls=AnsweringCommand)
 @click.argument("model", type=FILE)
-@click.option("--to", "form", type=click.Choice(["python", "onnx"]), required=True, help="What to write.")
+@click.option(
+    "--to", "form", type=click.Choice(["python", "onnx", "rules"]), required=True, help="What to write."
+)
 @click.option("--out", type=NEW_FILE, required=True, help="File to write.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @key_option
@@ -23,7 +25,7 @@ def export(model: Path, form: str, out: Path, overwrite: bool, key: Path | None)
 
     python: one file that predicts with Python alone, nothing to install. onnx: a graph from raw columns to
     probabilities, for ONNX runtimes. Either was run on made-up rows and agreed with the model before it was
-    written.
+    written. rules: text for people, with the noisy values that were released.
     """
     from dpforest.modelfile.files import write_file
 
@@ -36,9 +38,9 @@ def export(model: Path, form: str, out: Path, overwrite: bool, key: Path | None)
 
 
 def _written(model: Any, form: str) -> bytes:
-    from dpforest.export import to_onnx, to_python
+    from dpforest.export import to_onnx, to_python, to_rules
 
-    if form == "python":
-        return to_python(model).encode()
+    if form != "onnx":
+        return (to_python(model) if form == "python" else to_rules(model)).encode()
     content: bytes = to_onnx(model).SerializeToString()
     return content
