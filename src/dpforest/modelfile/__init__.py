@@ -11,5 +11,6 @@ back (`dpforest.forests.saved`); this room does not know them.
 
 from dpforest.modelfile.errors import ModelFileError
 from dpforest.modelfile.record import ModelRecord, read_record, write_record
+from dpforest.modelfile.signing import create_key
 
-__all__ = ["ModelFileError", "ModelRecord", "read_record", "write_record"]
+__all__ = ["ModelFileError", "ModelRecord", "create_key", "read_record", "write_record"]
