@@ -9,7 +9,9 @@ says how it ends.
 import re
 import runpy
 import shlex
+import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -99,9 +101,11 @@ def run_line(line):
 
 
 @pytest.mark.parametrize(("page", "found"), list(pages()))
-def test_the_code_of_a_page_runs(page, found, hospital_folder, request):
+def test_the_code_of_a_page_runs(page, found, hospital_folder, request, monkeypatch):
     address = request.getfixturevalue("postgres_address") if SERVER in page.read_text("utf-8") else SERVER
-    names = {"__name__": "__page__"}
+    module = types.ModuleType("page")  # a real one, so that classes of the page can be pickled
+    monkeypatch.setitem(sys.modules, "page", module)
+    names = vars(module)
     if page.parent.name != "tutorials":
         exec(compile(KNOWN, "known", "exec"), names)
         files_of_the_hospital(hospital_folder, names)
