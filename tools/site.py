@@ -20,20 +20,9 @@ KEPT_ELSEWHERE = {
     "security.md": "SECURITY.md",
     "changelog.md": "CHANGELOG.md",
 }
-PUBLIC = (
-    "dpforest",
-    "dpforest.schema",
-    "dpforest.privacy",
-    "dpforest.mechanisms",
-    "dpforest.estimates",
-    "dpforest.audit",
-    "dpforest.inspection",
-    "dpforest.report",
-    "dpforest.export",
-    "dpforest.modelfile",
-    "dpforest.papers.baselines",
-    "dpforest.papers.theory",
-)
+ROOMS = ("schema", "privacy", "estimates", "search", "audit", "inspection", "report", "export", "modelfile")
+NOT_SHOWN = ("cli", "forests", "papers")  # commands have their page, estimators are names of dpforest itself
+RESEARCH = ("dpforest.papers.baselines", "dpforest.papers.theory")
 SECTIONS = {"tutorials": "Tutorials", "how-to": "How-to", "explanation": "Explanation"}
 ORDER = {
     "tutorials": (
@@ -72,6 +61,14 @@ ORDER = {
     ),
 }
 AT_THE_END = {"explanation": ("papers.md", "compare.md", "results.md")}
+
+
+def rooms() -> list[str]:
+    """Return every public room: the package, its rooms in the order of use and any new one, research last."""
+    folders = {path.parent.name for path in (ROOT / "src" / "dpforest").glob("[a-z]*/__init__.py")}
+    ranked = [room for room in ROOMS if room in folders]
+    others = sorted(folders - set(ROOMS) - set(NOT_SHOWN))
+    return ["dpforest", *(f"dpforest.{room}" for room in ranked + others), *RESEARCH]
 
 
 FIRST = ("PrivateForestClassifier", "PrivateForestRegressor")
@@ -125,7 +122,7 @@ def on_files(files: Any, config: Any) -> Any:
     for page, source in KEPT_ELSEWHERE.items():
         text = (ROOT / source).read_text("utf-8")
         files.append(File.generated(config, page, content=text))
-    for module in PUBLIC:
+    for module in rooms():
         files.append(File.generated(config, f"reference/{module}.md", content=reference_page(module)))
     config["nav"] = navigation([file.src_uri for file in files.documentation_pages()])
     return files
@@ -145,7 +142,7 @@ def navigation(pages: list[str]) -> list[Any]:
         ranked = sorted(here, key=lambda page: (order.index(page) if page in order else len(order), page))
         more = [page for page in AT_THE_END.get(folder, ()) if page in pages]
         sections.append({name: ranked + more})
-    rooms = [{module: f"reference/{module}.md"} for module in PUBLIC]
-    sections.append({"Reference": [{"Command line": "how-to/command-line.md"}, *rooms]})
+    told = [{module: f"reference/{module}.md"} for module in rooms()]
+    sections.append({"Reference": [{"Command line": "how-to/command-line.md"}, *told]})
     sections.append({"Project": ["contributing.md", "security.md", "changelog.md"]})
     return [section for section in sections if next(iter(section.values()))]
