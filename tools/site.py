@@ -97,9 +97,13 @@ def reference_page(module: str) -> str:
     """
     page = f"# `{module}`\n\n::: {module}\n    options: {{members: [], show_root_heading: false}}\n"
     for name in public_names(module):
+        thing = getattr(importlib.import_module(module), name)
+        if not isinstance(thing, type | types.FunctionType):  # a constant, or a union of types
+            page += f"\n## `{name}`\n\n`{thing!r}`\n"
+            continue
         page += f"\n::: {module}.{name}\n"
         if name in FIRST:
-            told = ", ".join(methods(getattr(importlib.import_module(module), name)))
+            told = ", ".join(methods(thing))
             page += f"    options: {{inherited_members: true, members: [{told}]}}\n"
     return page
 
