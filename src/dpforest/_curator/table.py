@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any, NoReturn
 
 from dpforest._curator.assignment import Part
-from dpforest._rows import DaskRows, Grid, MemoryRows, RereadRows, Rows, StoredRows, WholeRows
+from dpforest._rows import DaskRows, Grid, MemoryRows, RereadRows, Rows, SparkRows, StoredRows, WholeRows
 from dpforest.schema import Schema, Source
+from dpforest.schema.clusters import ClusterStream, SparkStream
 from dpforest.schema.door import read_blocks
 from dpforest.schema.places import stream_of
 from dpforest.schema.streams import StreamColumn
@@ -48,12 +49,12 @@ class PrivateTable:
         self.__rows: Rows
         if stream is None:
             self.__rows = MemoryRows.of_blocks(read(), grid, n_threads)
-        elif isinstance(stream.source, Source) and (parts := stream.source.parts) is not None:
+        elif isinstance(stream.source, Source) and (collection := stream.source.collection) is not None:
             if part is not None:
-                raise TypeError("Rows of a dask collection cannot be divided here: give a table or files.")
+                raise TypeError("Rows on a cluster cannot be divided here: give a table or files.")
             if not isinstance(y, StreamColumn):
-                raise TypeError("y must be a column of the same dask collection as X, or its name.")
-            self.__rows = DaskRows(parts, y.name, schema, stream.source.cache)
+                raise TypeError("y must be the name of a column of X, which is on a cluster.")
+            self.__rows = _on_cluster(collection, y.name, schema, stream.source.cache)
         elif stream.source.cache:
             self.__rows = StoredRows.of_blocks(read(), grid, n_threads, stream.source.memory_limit)
         else:
@@ -82,3 +83,9 @@ class PrivateTable:
 
 def _read_part(part: Part, read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     return part.of(read())
+
+
+def _on_cluster(collection: ClusterStream, target: str, schema: Schema, cache: bool) -> Rows:
+    if isinstance(collection, SparkStream):
+        return SparkRows(collection.chosen([*schema.names, target]), schema, cache)
+    return DaskRows(collection.frame.to_delayed(), target, schema, cache)

@@ -2,14 +2,15 @@
 
 `rows` says what rows are to the rest (`Rows.fold`), `tables` lists what can be folded. `memory` holds rows in
 memory, `stored` those that are read piece by piece, in memory or in a private file (`spill`),
-`cluster` those of dask. Only `dpforest._curator` may import this room.
+`dask_rows` and `spark_rows` those on a cluster (`partitions`). Only `dpforest._curator` may import this room.
 """
 
-from dpforest._rows.cluster import DaskRows
+from dpforest._rows.dask_rows import DaskRows
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES, MIXTURE_UNIT
 from dpforest._rows.memory import MemoryRows
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
+from dpforest._rows.spark_rows import SparkRows
 from dpforest._rows.stored import RereadRows, StoredRows
 from dpforest._rows.tables import (
     PART_UNIT,
@@ -53,6 +54,7 @@ __all__ = [
     "Residual",
     "RowCount",
     "Rows",
+    "SparkRows",
     "StoredRows",
     "TableSpec",
     "TargetCounts",

@@ -186,8 +186,8 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         ----------
         X : data frame or array of shape (n_rows, n_features), or a place
             Private features. Data frames are matched to the schema by column name. A place is a file, a
-            folder, a pattern such as ``"visits/*.parquet"``, an Arrow dataset, a lazy frame or a dask
-            collection, perhaps larger than memory; see `dpforest.schema.Source`.
+            folder, a pattern such as ``"visits/*.parquet"``, an Arrow dataset, a lazy frame or a data
+            frame of dask or Spark, perhaps larger than memory; see `dpforest.schema.Source`.
         y : array-like of shape (n_rows,), or str
             Private target; of a place, the name of its column.
         **refused

@@ -19,12 +19,13 @@ from typing import Any, ClassVar
 import narwhals as nw
 
 from dpforest.schema.arrow import ArrowColumn
+from dpforest.schema.clusters import ClusterStream, one_frame, stream_of_cluster
 from dpforest.schema.columns import Column
 from dpforest.schema.declaration import whole_number
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.files import open_files
 from dpforest.schema.frames import frame_of
-from dpforest.schema.streams import MEMORY_LIMIT, Stream, places_of
+from dpforest.schema.streams import MEMORY_LIMIT, Stream, guarded, places_of
 
 __all__ = ["Source", "named_target", "stream_of"]
 
@@ -37,7 +38,7 @@ class Source(Stream):
 
     Parameters
     ----------
-    place : str, path, pyarrow dataset, polars LazyFrame, DuckDB relation, dask DataFrame, callable
+    place : str, path, pyarrow dataset, polars LazyFrame, DuckDB relation, callable, or frame of dask or Spark
         Where the rows are: a file, a folder (all files in it and below whose names end as tables do), a
         pattern such as ``"visits/*.parquet"``, or what is read when it is asked for. A callable returns a new
         pyarrow.RecordBatchReader whenever it is called. Rows of several files are taken in the order of the
@@ -94,9 +95,9 @@ class Source(Stream):
         return self._stream.read(names)
 
     @property
-    def parts(self) -> list[Any] | None:
-        """Partitions on a cluster, as dask's delayed data frames; None if the rows are not on one."""
-        return self._stream.frame.to_delayed() if isinstance(self._stream, _DaskStream) else None
+    def collection(self) -> ClusterStream | None:
+        """The rows as a collection on a cluster; None if they are not on one."""
+        return self._stream if isinstance(self._stream, ClusterStream) else None
 
 
 def stream_of(X: Any) -> Stream | None:
@@ -105,8 +106,8 @@ def stream_of(X: Any) -> Stream | None:
         return X
     if _is_arrow(X):  # as strict about columns as a frame
         return _opened(X)
-    known = nw.dependencies
-    is_query = known.is_polars_lazyframe(X) or known.is_duckdb_relation(X) or known.is_dask_dataframe(X)
+    is_query = nw.dependencies.is_polars_lazyframe(X) or nw.dependencies.is_duckdb_relation(X)
+    is_query = is_query or stream_of_cluster(X) is not None
     return Source(X) if is_query or isinstance(X, str | os.PathLike) or _is_function(X) else None
 
 
@@ -120,7 +121,7 @@ def named_target(X: Any, y: Any, declared: Sequence[str] | None) -> tuple[Any, A
     declared : sequence of str or None
         Names of the declared features; None takes all columns but the target.
     """
-    X, y = _one_frame(X, y, declared)
+    X, y = one_frame(X, y, declared)
     if not isinstance(y, str):
         return X, y
     stream = stream_of(X)
@@ -136,26 +137,6 @@ def named_target(X: Any, y: Any, declared: Sequence[str] | None) -> tuple[Any, A
     return stream.select(names), stream.column(y)
 
 
-def _one_frame(X: Any, y: Any, declared: Sequence[str] | None) -> tuple[Any, Any]:
-    """Put features and target that are collections of dask into one frame, with the target as ``"y"``."""
-    if not any(type(item).__module__.partition(".")[0].startswith("dask") for item in (X, y)):
-        return X, y
-    if isinstance(y, str):
-        return X, y
-    frames = import_module("dask.dataframe")
-    if nw.dependencies.is_dask_dataframe(X) != hasattr(y, "to_frame"):
-        raise TypeError("X and y must both be dask data frames and series, or both be dask arrays.")
-    if not nw.dependencies.is_dask_dataframe(X):
-        names = [f"x{j}" for j in range(X.shape[1])] if declared is None else list(declared)
-        if len(names) != X.shape[1]:
-            raise SchemaError(f"X has {X.shape[1]} features, but the schema declares {len(names)}.")
-        X, y = frames.from_dask_array(X.rechunk({1: -1}), columns=names), frames.from_dask_array(y)
-    name = "y"
-    while name in X.columns:
-        name += "_"
-    return X.assign(**{name: y}), name
-
-
 def _opened(place: Any) -> Stream | None:
     if isinstance(place, Stream):
         return place
@@ -167,8 +148,8 @@ def _opened(place: Any) -> Stream | None:
         return _LazyStream(place)
     if nw.dependencies.is_duckdb_relation(place):
         return _ArrowStream(lambda names: _reader(place, names), _reader(place.limit(0), place.columns))
-    if nw.dependencies.is_dask_dataframe(place):
-        return _DaskStream(place)
+    if (collection := stream_of_cluster(place)) is not None:
+        return collection
     if _is_function(place):
         return _ArrowStream(lambda names: _called(place), _called(place))
     return None
@@ -220,8 +201,8 @@ class _ArrowStream(Stream):
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         places_of(names, self.names, "X")
-        batches = _guarded(lambda: _batches(self.open(names), names))
-        while (batch := _guarded(lambda: next(batches, None))) is not None:
+        batches = guarded(lambda: _batches(self.open(names), names))
+        while (batch := guarded(lambda: next(batches, None))) is not None:
             yield [ArrowColumn(batch.column(place)) for place in places_of(names, batch.schema.names, "X")]
 
 
@@ -239,32 +220,13 @@ class _LazyStream(Stream):
 
     @property
     def names(self) -> Sequence[str]:
-        return list(_guarded(self.query.collect_schema).names())
+        return list(guarded(self.query.collect_schema).names())
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         places_of(names, self.names, "X")
-        frames = _guarded(lambda: _frames(self.query.select(list(names))))
-        while (part := _guarded(lambda: next(frames, None))) is not None:
+        frames = guarded(lambda: _frames(self.query.select(list(names))))
+        while (part := guarded(lambda: next(frames, None))) is not None:
             frame = frame_of(part)
-            assert frame is not None
-            yield [frame.column(place) for place in range(len(names))]
-
-
-@dataclass(frozen=True)
-class _DaskStream(Stream):
-    """A data frame of dask, for what is read here: partition by partition. A fit counts on the workers."""
-
-    frame: Any
-
-    @property
-    def names(self) -> Sequence[str]:
-        return [str(name) for name in self.frame.columns]
-
-    def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
-        places = places_of(names, self.names, "X")
-        chosen = self.frame[[self.frame.columns[place] for place in places]]
-        for part in chosen.to_delayed():
-            frame = frame_of(_guarded(part.compute))
             assert frame is not None
             yield [frame.column(place) for place in range(len(names))]
 
@@ -273,13 +235,3 @@ def _frames(query: Any) -> Iterator[Any]:
     if hasattr(query, "collect_batches"):
         return iter(query.collect_batches(maintain_order=True))
     return iter([query.collect(engine="streaming")])  # of an older polars, as a whole
-
-
-def _guarded(step: Callable[[], Any]) -> Any:
-    """Take a step of a library whose messages may quote rows."""
-    try:
-        return step()
-    except SchemaError:
-        raise
-    except Exception as error:
-        raise ValueError(f"X cannot be read: its library raised {type(error).__name__}.") from None

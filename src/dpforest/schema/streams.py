@@ -7,14 +7,14 @@ and one of its columns can be handed to `fit` as X and y; both are then read in 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dpforest.schema.columns import Column
 from dpforest.schema.errors import SchemaError
 
-__all__ = ["MEMORY_LIMIT", "Piece", "Stream", "StreamColumn", "places_of"]
+__all__ = ["MEMORY_LIMIT", "Piece", "Stream", "StreamColumn", "guarded", "places_of"]
 
 MEMORY_LIMIT = 2**27
 """Bytes of encoded rows, and of what is worked out of them, that a fit keeps in memory by default."""
@@ -66,6 +66,16 @@ def places_of(names: Sequence[str], found: Sequence[str], where: Any) -> list[in
     if unclear:
         raise SchemaError(f"{where} must have one column of each name: {', '.join(map(repr, unclear[:10]))}.")
     return [list(found).index(name) for name in names]
+
+
+def guarded(step: Callable[[], Any]) -> Any:
+    """Take a step of a library whose messages may quote rows."""
+    try:
+        return step()
+    except SchemaError:
+        raise
+    except Exception as error:
+        raise ValueError(f"X cannot be read: its library raised {type(error).__name__}.") from None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,136 @@
+"""Rows on the workers of a dask cluster; see `partitions`.
+
+A partition is encoded by the worker that has it, through the same door as any table, and stays there. Partial
+tables are added up on the workers in a tree. The key of the trees is part of no task's name.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._rows.partitions import ChangedRowsError, firsts_of, kind_of, on_cluster, seal_of
+from dpforest._rows.rows import Block, Grid, TableSpec
+from dpforest._rows.stored import even_blocks
+from dpforest.schema import Schema, SchemaError
+from dpforest.schema.door import read_blocks
+
+_AT_ONCE = 8  # partial tables that a worker adds up in one step
+
+
+class Encoded:
+    """The rows of a partition, on its worker, and what they must be if they are made again.
+
+    Parameters
+    ----------
+    blocks : list of Block
+        The rows, numbered from 0.
+    """
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+        self.seal = seal_of(array for block in blocks for array in (block.cells, block.target))
+
+    def __len__(self) -> int:
+        return sum(len(block.cells) for block in self.blocks)
+
+
+class DaskRows:
+    """Rows in the partitions of a dask collection.
+
+    Parameters
+    ----------
+    parts : sequence of Delayed
+        Data frames, in the order of their rows.
+    target : str
+        Name of the column to predict.
+    schema : Schema
+        What was declared.
+    cache : bool
+        Whether workers keep the encoded rows between passes.
+
+    Raises
+    ------
+    SchemaError
+        If a partition lacks a column.
+    RuntimeError
+        If the cluster fails, or a partition that is made again has other rows.
+    """
+
+    def __init__(self, parts: Sequence[Any], target: str, schema: Schema, cache: bool = True) -> None:
+        dask = import_module("dask")
+        self._grid = Grid.of(schema.n_cells, schema.n_codes)
+        self._delayed: Callable[..., Any] = dask.delayed
+        encode = self._task(_encode)
+        self._parts = [encode(part, target, schema) for part in parts]
+        if cache:
+            self._parts = list(on_cluster(dask.persist, *self._parts))
+        self._marks: list[tuple[int, bytes]] = []
+        if self._parts:
+            self._marks = list(on_cluster(dask.compute, *map(self._task(_mark), self._parts)))
+        self._firsts = firsts_of(size for size, _ in self._marks)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid that every row was checked against."""
+        return self._grid
+
+    def fold(self, table: TableSpec) -> NDArray[Any]:
+        """Count every partition on its worker, and add the tables up there."""
+        kind = kind_of(table, self._grid, self._firsts[-1])
+        if not self._parts:
+            return np.zeros(table.shape, kind)
+        count, add = self._task(_count), self._task(_add)
+        spec = self._delayed(table, traverse=False, pure=False, name=f"spec-{uuid.uuid4().hex}")
+        tables = [
+            count(part, spec, first, seal, kind)
+            for part, first, (_, seal) in zip(self._parts, self._firsts[:-1], self._marks, strict=True)
+        ]
+        while len(tables) > 1:
+            tables = [add(tables[at : at + _AT_ONCE]) for at in range(0, len(tables), _AT_ONCE)]
+        total: NDArray[Any]
+        (total,) = on_cluster(import_module("dask").compute, tables[0])
+        return total
+
+    def _task(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        # Not `pure`: its name would be a digest of the rows or of the key.
+        task: Callable[..., Any] = self._delayed(function, pure=False, traverse=False)
+        return task
+
+
+def _encode(part: Any, target: str, schema: Schema) -> Encoded:
+    """Encode a partition where it is."""
+    columns = list(map(str, part.columns))
+    lacking = [name for name in (*schema.names, target) if columns.count(name) != 1]
+    if lacking:
+        raise SchemaError(
+            f"A partition must have one column of each name: {', '.join(map(repr, lacking[:10]))}."
+        )
+    pieces = read_blocks(part[list(schema.names)], part[target], schema)
+    return Encoded(list(even_blocks(pieces, Grid.of(schema.n_cells, schema.n_codes))))
+
+
+def _mark(part: Encoded) -> tuple[int, bytes]:
+    return len(part), part.seal
+
+
+def _count(part: Encoded, table: TableSpec, first: int, seal: bytes, kind: str) -> NDArray[Any]:
+    """Add the rows of a partition to a table of its own."""
+    if part.seal != seal:
+        raise ChangedRowsError
+    out: NDArray[Any] = np.zeros(table.shape, kind)
+    for block in part.blocks:
+        table.add(Block(block.cells, block.target, first + block.first), out)
+    return out
+
+
+def _add(tables: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    total = tables[0].copy()  # what other tasks may ask for again stays as it is
+    for table in tables[1:]:
+        total += table
+    return total
