@@ -306,8 +306,8 @@ def grow(path: Path, length: int) -> None:
         entry = read_link(Entry, connection.execute("SELECT * FROM dpforest_charges").fetchone())
         insert = f"INSERT INTO dpforest_charges VALUES ({marks((*entry.values(), ''))})"
         for number in range(2, length + 1):
-            epsilon, rho = cost_text(add_up(entry.total, entry.cost))
-            entry = replace(entry, number=number, total_epsilon=epsilon, total_rho=rho, previous=entry.hash)
+            totals = cost_text(add_up(entry.total, entry.cost), "total_")
+            entry = replace(entry, number=number, previous=entry.hash, **totals)
             connection.execute(insert, (*entry.values(), entry.hash))
         connection.execute("COMMIT")
 

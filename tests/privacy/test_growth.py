@@ -21,10 +21,10 @@ def grow(path, length):
         connection.execute("BEGIN")
         entry = read_link(Entry, connection.execute("SELECT * FROM dpforest_charges").fetchone())
         for number in range(2, length + 1):
-            epsilon, rho = cost_text(add_up(entry.total, entry.cost))
-            entry = replace(entry, number=number, total_epsilon=epsilon, total_rho=rho, previous=entry.hash)
+            totals = cost_text(add_up(entry.total, entry.cost), "total_")
+            entry = replace(entry, number=number, previous=entry.hash, **totals)
             connection.execute(
-                f"INSERT INTO dpforest_charges VALUES ({', '.join('?' * 20)})", (*entry.values(), entry.hash)
+                f"INSERT INTO dpforest_charges VALUES ({', '.join('?' * 22)})", (*entry.values(), entry.hash)
             )
         connection.execute("COMMIT")
 

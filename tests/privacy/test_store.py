@@ -352,7 +352,7 @@ def test_a_format_from_the_future_is_refused(tmp_path):
     accountant = create(tmp_path / "budget.db")
     with sqlite3.connect(tmp_path / "budget.db") as connection:
         connection.execute("DROP TRIGGER dpforest_format_keeps_on_update")
-        connection.execute("UPDATE dpforest_format SET version = 3")
+        connection.execute("UPDATE dpforest_format SET version = 4")
     connection.close()
     with pytest.raises(BudgetStoreError, match="use the version of dpforest that made it"):
         accountant.spend(Cost.pure(1))

@@ -169,7 +169,7 @@ def test_a_row_that_was_added_is_found(unguarded, workbench, row, number, datase
     with break_in(unguarded, workbench) as connection:
         _, _, _, *rest = rows_of(connection, "dpforest_charges")[row]
         rest[1] = None  # or it would settle a second time, which the table itself refuses
-        marks = ", ".join("?" * 20)
+        marks = ", ".join("?" * 22)
         damage(connection, f"INSERT INTO dpforest_charges VALUES ({marks})", (dataset, number, *rest))
     with pytest.raises(BudgetTamperedError):
         verify_budgets(workbench)
@@ -190,7 +190,7 @@ def forge(connection, change):
             previous = entry.hash
             connection.execute("DELETE FROM dpforest_charges WHERE rowid = ?", (rowid,))
             connection.execute(
-                f"INSERT INTO dpforest_charges VALUES ({', '.join('?' * 20)})", (*entry.values(), entry.hash)
+                f"INSERT INTO dpforest_charges VALUES ({', '.join('?' * 22)})", (*entry.values(), entry.hash)
             )
 
 

@@ -15,6 +15,10 @@ Facts used, each from the named source:
 * rho-zCDP implies (epsilon, delta)-DP as in `rho_to_epsilon` (Canonne, Kamath and Steinke 2020, Section 2.3);
 * k hops of neighbours cost k * epsilon, or k^2 * rho (Bun and Steinke 2016, Proposition 1.9).
 
+A step may also have a *loose delta*: its output on two neighbours is, with probability 1 - delta each, that
+of a step which is epsilon-DP (or rho-zCDP), and anything otherwise. That is (epsilon, delta)-DP, and
+delta-approximate zCDP (Bun and Steinke 2016, Definition 8.1). Loose deltas add; see `BudgetFilter`.
+
 Called by the plan (to turn a promise into amounts), the mechanisms (to turn an amount into noise) and the
 budget filter (to add up what was spent). Every rounding goes to the safe side.
 """
@@ -48,6 +52,8 @@ class Cost:
         Pure epsilon, or None if the step promises no pure epsilon.
     rho : Fraction
         zCDP parameter, at most epsilon^2 / 2 if the step is pure.
+    delta : Fraction
+        Loose delta, zero or more: how likely, at most, the step is neither.
 
     Examples
     --------
@@ -55,15 +61,18 @@ class Cost:
     >>> fit + fit == 2 * fit
     True
     >>> 2 * fit
-    Cost(epsilon=Fraction(1, 1), rho=Fraction(1, 4))
+    Cost(epsilon=Fraction(1, 1), rho=Fraction(1, 4), delta=Fraction(0, 1))
     >>> (fit + Cost.zcdp(0.1)).is_pure
     False
     """
 
     epsilon: Fraction | None
     rho: Fraction
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        if self.delta < 0:
+            raise ValueError(f"a cost cannot be negative, got delta={self.delta}.")
         if self.rho < 0 or (self.epsilon is not None and not 0 <= 2 * self.rho <= self.epsilon**2):
             raise ValueError(
                 f"a cost needs 0 <= rho <= epsilon**2 / 2, got epsilon={self.epsilon}, rho={self.rho}: "
@@ -75,27 +84,27 @@ class Cost:
             )
 
     @classmethod
-    def pure(cls, epsilon: Number) -> Cost:
-        """Return the cost of an epsilon-DP step.
+    def pure(cls, epsilon: Number, delta: Number = 0) -> Cost:
+        """Return the cost of an epsilon-DP step, or of an (epsilon, delta)-DP step with a loose delta.
 
         Parameters
         ----------
-        epsilon : number
+        epsilon, delta : number
             Zero or more.
         """
         exact = read_number(epsilon, "epsilon")
-        return cls(exact, exact**2 / 2)
+        return cls(exact, exact**2 / 2, read_number(delta, "delta"))
 
     @classmethod
-    def zcdp(cls, rho: Number) -> Cost:
-        """Return the cost of a rho-zCDP step.
+    def zcdp(cls, rho: Number, delta: Number = 0) -> Cost:
+        """Return the cost of a rho-zCDP step, or of a delta-approximate one.
 
         Parameters
         ----------
-        rho : number
+        rho, delta : number
             Zero or more.
         """
-        return cls(None, read_number(rho, "rho"))
+        return cls(None, read_number(rho, "rho"), read_number(delta, "delta"))
 
     @property
     def is_pure(self) -> bool:
@@ -106,12 +115,13 @@ class Cost:
         if not isinstance(other, Cost):
             return NotImplemented
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
-        return Cost(pure, self.rho + other.rho)
+        return Cost(pure, self.rho + other.rho, self.delta + other.delta)
 
     def __mul__(self, times: int) -> Cost:
         if isinstance(times, bool) or not isinstance(times, int):
             return NotImplemented
-        return Cost(None if self.epsilon is None else self.epsilon * times, self.rho * times)
+        pure = None if self.epsilon is None else self.epsilon * times
+        return Cost(pure, self.rho * times, self.delta * times)
 
     __rmul__ = __mul__
 

@@ -124,6 +124,8 @@ class Ledger:
                 raise PrivacyError(
                     "this ledger is closed: queries end when the model is released, fit again instead."
                 )
+            if _loose(event) + sum(map(_loose, self._events)) > self._plan.loose_delta:
+                raise BudgetExceededError("the plan has set aside no such loose delta for single looks.")
             remaining = self.remaining(pool)
             if cost > remaining:
                 raise BudgetExceededError(
@@ -229,6 +231,8 @@ class Ledger:
         check_addable((event.cost for event in events), "costs")
         ledger = cls(plan)
         ledger._events, ledger._spent, ledger._frozen = events, _spent(events), True
+        if sum(map(_loose, events)) > plan.loose_delta:
+            raise BudgetExceededError("the queries took more loose delta than the plan has set aside.")
         for pool in plan.pools:
             if ledger.remaining(pool.name) < 0:
                 raise BudgetExceededError(f"the queries cost more than pool {pool.name!r} of the plan holds.")
@@ -283,6 +287,14 @@ class Ledger:
 
     def _summary(self) -> str:
         return f"spent {self._plan.symbol} = {short(self.total())} of {short(self._plan.total)} per row"
+
+
+def _loose(event: Event) -> Fraction:
+    """Return the loose delta that a query took for itself; see `Cost`."""
+    delta = read_fraction(event.parameters.get("loose_delta", "0"), "loose_delta")
+    if delta < 0:
+        raise ValueError("a loose delta is zero or more.")
+    return delta
 
 
 def _spent(events: Iterable[Event]) -> dict[str, Fraction]:

@@ -87,6 +87,9 @@ class BudgetPlan:
         How many rows one person holds at most.
     pools : tuple of Pool
         In the order they will be used.
+    loose_delta : Fraction
+        The part of delta that single looks may take for themselves (see `Cost`); amounts are counted in pure
+        epsilon if that is all of it, and rho is what the rest of delta allows.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class BudgetPlan:
     max_rows_per_person: int
     pools: tuple[Pool, ...]
     total: Fraction = field(init=False)
+    loose_delta: Fraction = Fraction(0)
 
     @classmethod
     def divide(
@@ -121,6 +125,7 @@ class BudgetPlan:
         shares: Mapping[str, Number] | Iterable[Pool],
         relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE,
         max_rows_per_person: int = 1,
+        loose_delta: Number = 0,
     ) -> BudgetPlan:
         """Divide a budget.
 
@@ -135,6 +140,8 @@ class BudgetPlan:
             Which tables count as neighbours.
         max_rows_per_person : int
             How many rows one person holds at most.
+        loose_delta : number
+            The part of delta that single looks may take for themselves.
         """
         if isinstance(shares, Mapping):
             pools = tuple(
@@ -149,6 +156,7 @@ class BudgetPlan:
             relation,
             read_positive_integer(max_rows_per_person, "max_rows_per_person"),
             kept,
+            read_delta(loose_delta),
         )
 
     def __post_init__(self) -> None:
@@ -171,28 +179,31 @@ class BudgetPlan:
                 "pools plus the costliest part sum to at most 1 (for exact thirds give Fraction(1, 3))."
             )
         multiplier = row_multiplier(self.relation, self.max_rows_per_person)
+        if not 0 <= self.loose_delta <= self.delta:
+            raise ValueError("the loose delta of a plan is a part of its delta.")
         if self.currency == "pure":
             total = self.epsilon / multiplier
         else:
-            total = epsilon_to_rho(self.epsilon, self.delta) / multiplier**2
+            total = epsilon_to_rho(self.epsilon, self.delta - self.loose_delta) / multiplier**2
         object.__setattr__(self, "total", total)
 
     @property
     def currency(self) -> Literal["pure", "zcdp"]:
         """What amounts are counted in: pure epsilon or rho of zCDP."""
-        return "zcdp" if self.delta else "pure"
+        return "zcdp" if self.delta > self.loose_delta else "pure"
 
     @property
     def symbol(self) -> Literal["epsilon", "rho"]:
         """The letter of the currency."""
-        return "rho" if self.delta else "epsilon"
+        return "rho" if self.currency == "zcdp" else "epsilon"
 
     @property
     def cost(self) -> Cost:
         """What an accountant is charged: the whole promise, per person, whether or not it is all used."""
         if self.currency == "pure":
-            return Cost.pure(self.epsilon)
-        return Cost.zcdp(self.total * row_multiplier(self.relation, self.max_rows_per_person) ** 2)
+            return Cost.pure(self.epsilon, self.loose_delta)
+        rho = self.total * row_multiplier(self.relation, self.max_rows_per_person) ** 2
+        return Cost.zcdp(rho, self.loose_delta)
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -298,6 +309,7 @@ class BudgetPlan:
             "delta": str(self.delta),
             "relation": self.relation.value,
             "max_rows_per_person": self.max_rows_per_person,
+            **({"loose_delta": str(self.loose_delta)} if self.loose_delta else {}),
             "pools": [
                 {"name": pool.name, "share": str(pool.share), "purpose": pool.purpose, "rows": pool.rows}
                 for pool in self.pools
@@ -329,6 +341,7 @@ class BudgetPlan:
             NeighboringRelation(record["relation"]),
             read_positive_integer(record["max_rows_per_person"], "max_rows_per_person"),
             tuple(pools),
+            read_delta(read_fraction(record.get("loose_delta", "0"), "loose_delta")),
         )
 
     def to_frame(self) -> Any:

@@ -56,6 +56,9 @@ class BudgetAccountant:
         Ceiling, per person.
     delta : float
         Ceiling; with 0 only pure plans are granted.
+    loose_delta : float
+        The part of delta that is set aside for looks with a delta of their own, such as finding categories;
+        it cannot be changed later, see `BudgetFilter`.
 
     Examples
     --------
@@ -70,8 +73,8 @@ class BudgetAccountant:
     dpforest.privacy.errors.BudgetExceededError: requested epsilon = 0.4, delta = 0; remaining ...
     """
 
-    def __init__(self, epsilon: Number, delta: Number = 0.0) -> None:
-        rule = BudgetFilter.for_ceiling(epsilon, delta)
+    def __init__(self, epsilon: Number, delta: Number = 0.0, loose_delta: Number = 0.0) -> None:
+        rule = BudgetFilter.for_ceiling(epsilon, delta, loose_delta)
         dataset = Dataset.new("in memory", rule)
         self._join(BudgetStore.create(SqliteDatabase.temporary(), dataset))
 
@@ -83,6 +86,7 @@ class BudgetAccountant:
         dataset: str,
         epsilon: Number,
         delta: Number = 0.0,
+        loose_delta: Number = 0.0,
         schema: Described | Mapping[str, Any] | None = None,
         relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE,
         max_rows_per_person: int = 1,
@@ -98,6 +102,8 @@ class BudgetAccountant:
             A name for the dataset.
         epsilon, delta : number
             Ceiling, per person.
+        loose_delta : number
+            The part of delta that is set aside for looks with a delta of their own.
         schema : Schema or mapping, optional
             What is public about the dataset; its hash is recorded.
         relation : NeighboringRelation
@@ -116,7 +122,7 @@ class BudgetAccountant:
         (2.0, 0.0)
         >>> folder.cleanup()
         """
-        rule = BudgetFilter.for_ceiling(epsilon, delta)
+        rule = BudgetFilter.for_ceiling(epsilon, delta, loose_delta)
         rows = read_positive_integer(max_rows_per_person, "max_rows_per_person")
         described = Dataset.new(dataset, rule, relation, rows, schema)
         return _attach(BudgetStore.create(at_address(address), described))
@@ -377,6 +383,12 @@ class BudgetAccountant:
             )
         if self._rule.grants(add_up(standing.total, asked.cost)):
             return
+        if asked.cost.delta + standing.total.delta > self._rule.loose:
+            raise BudgetExceededError(
+                f"requested a loose delta of {short(asked.cost.delta)}; remaining "
+                f"{short_rest(self._rule.loose - standing.total.delta)} of {short(self._rule.loose)}: such a "
+                "part of delta is set aside when a budget is made (loose_delta=...)."
+            )
         epsilon, delta = self._rule.rest(standing.total)
         hint = "" if delta or asked.cost.is_pure or not epsilon else " only plans with delta = 0 still fit,"
         raise BudgetExceededError(
@@ -463,6 +475,7 @@ def _as_request(
 def _in_words(asked: Request) -> str:
     if asked.plan is not None:
         return f"epsilon = {short(asked.plan.epsilon)}, delta = {short(asked.plan.delta)}"
+    loose = f", delta = {short(asked.cost.delta)}" if asked.cost.delta else ""
     if asked.cost.epsilon is not None:
-        return f"epsilon = {short(asked.cost.epsilon)}"
-    return f"rho = {short(asked.cost.rho)}"
+        return f"epsilon = {short(asked.cost.epsilon)}{loose}"
+    return f"rho = {short(asked.cost.rho)}{loose}"

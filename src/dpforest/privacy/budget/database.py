@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 Execute: TypeAlias = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 Address: TypeAlias = str | os.PathLike[str]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 BUSY_SECONDS = 60  # to wait for other writers before giving up
 
 # The columns are the fields of `records.Dataset` and `records.Entry`, in their order, and the hash.
@@ -30,6 +30,7 @@ TABLES = (
         epsilon TEXT NOT NULL,
         delta TEXT NOT NULL,
         rho TEXT,
+        loose TEXT NOT NULL,
         relation TEXT,
         max_rows_per_person BIGINT,
         who TEXT NOT NULL,
@@ -56,8 +57,10 @@ TABLES = (
         max_rows_per_person BIGINT NOT NULL,
         epsilon TEXT,
         rho TEXT NOT NULL,
+        delta TEXT NOT NULL,
         total_epsilon TEXT,
         total_rho TEXT NOT NULL,
+        total_delta TEXT NOT NULL,
         plan TEXT,
         queries TEXT,
         previous TEXT NOT NULL,

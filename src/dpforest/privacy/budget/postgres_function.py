@@ -89,8 +89,9 @@ FUNCTIONS = (
         document text;
     BEGIN
         PERFORM dpforest_require(coalesce(entry.epsilon, '0') ~ fraction AND entry.rho ~ fraction
+            AND entry.delta ~ fraction
             AND length(coalesce(entry.epsilon, '0')) <= {_LONGEST_COST}
-            AND length(entry.rho) <= {_LONGEST_COST},
+            AND length(entry.rho) <= {_LONGEST_COST} AND length(entry.delta) <= {_LONGEST_COST},
             'a cost is not an exact fraction');
         PERFORM dpforest_require(entry.max_rows_per_person >= 1 AND
             entry.relation IN ('add_or_remove_one', 'replace_one', 'label_change'), 'unknown neighbours');
@@ -127,6 +128,7 @@ FUNCTIONS = (
             last.hash := budget.hash;
             last.total_epsilon := '0';
             last.total_rho := '0';
+            last.total_delta := '0';
             last.relation := coalesce(budget.relation, entry.relation);
             last.max_rows_per_person := coalesce(budget.max_rows_per_person, entry.max_rows_per_person);
         ELSE
@@ -139,17 +141,20 @@ FUNCTIONS = (
             AND entry.max_rows_per_person = last.max_rows_per_person, 'it is stated for other neighbours');
         PERFORM dpforest_require(
             entry.total_epsilon IS NOT DISTINCT FROM dpforest_sum(last.total_epsilon, entry.epsilon)
-            AND entry.total_rho = dpforest_sum(last.total_rho, entry.rho), 'its totals do not add up');
+            AND entry.total_rho = dpforest_sum(last.total_rho, entry.rho)
+            AND entry.total_delta = dpforest_sum(last.total_delta, entry.delta), 'its totals do not add up');
         IF entry.settles IS NULL THEN
             PERFORM dpforest_require(entry.state IN ('reserved', 'spent') AND entry.queries IS NULL,
                 'a charge is reserved or spent');
-            PERFORM dpforest_require(coalesce(dpforest_at_most(entry.total_epsilon, budget.epsilon), false)
-                OR coalesce(dpforest_at_most(entry.total_rho, budget.rho), false), 'the ceiling is reached');
+            PERFORM dpforest_require(dpforest_at_most(entry.total_delta, budget.loose) AND
+                (coalesce(dpforest_at_most(entry.total_epsilon, budget.epsilon), false)
+                OR coalesce(dpforest_at_most(entry.total_rho, budget.rho), false)), 'the ceiling is reached');
         ELSE
             SELECT * INTO opened FROM dpforest_charges
                 WHERE dataset = entry.dataset AND number = entry.settles;
             PERFORM dpforest_require(opened.state = 'reserved' AND entry.state IN ('spent', 'failed')
-                AND entry.epsilon = '0' AND entry.rho = '0' AND entry.name IS NULL AND entry.plan IS NULL
+                AND entry.epsilon = '0' AND entry.rho = '0' AND entry.delta = '0'
+                AND entry.name IS NULL AND entry.plan IS NULL
                 AND left(opened.who, length(session_user) + 1) = session_user || '@',
                 'it settles what is not reserved by this login');
         END IF;

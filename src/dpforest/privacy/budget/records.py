@@ -67,7 +67,9 @@ class Dataset(Row):
     epsilon, delta : str
         The ceiling, per person.
     rho : str or None
-        What (epsilon, delta) allows in zCDP; None if delta is 0.
+        What the ceiling allows in zCDP; None if nothing.
+    loose : str
+        The part of delta that is set aside for loose deltas.
     relation, max_rows_per_person : optional
         Whom the ceiling protects; None leaves it to the first charge.
     who, created : str
@@ -81,6 +83,7 @@ class Dataset(Row):
     epsilon: str
     delta: str
     rho: str | None
+    loose: str
     relation: str | None
     max_rows_per_person: int | None
     who: str
@@ -94,6 +97,7 @@ class Dataset(Row):
             read_fraction(self.epsilon, "epsilon"),
             read_fraction(self.delta, "delta"),
             None if self.rho is None else read_fraction(self.rho, "rho"),
+            read_fraction(self.loose, "loose"),
         )
 
     @classmethod
@@ -125,6 +129,7 @@ class Dataset(Row):
             exact_text(rule.epsilon),
             exact_text(rule.delta),
             None if rule.rho is None else exact_text(rule.rho),
+            exact_text(rule.loose),
             None if relation is None else relation.value,
             max_rows_per_person,
             whoami(),
@@ -157,9 +162,9 @@ class Entry(Row):
         The caller's note.
     relation, max_rows_per_person
         Which neighbours the costs are stated for.
-    epsilon, rho : str
+    epsilon, rho, delta : str
         Cost, per person; zero in settlements. `epsilon` is None if no pure epsilon is promised.
-    total_epsilon, total_rho : str
+    total_epsilon, total_rho, total_delta : str
         Cost of this and all earlier entries.
     plan, queries : str or None
         JSON: how the charge is divided (of a charge; of a repair, what was repaired), every look that was
@@ -182,8 +187,10 @@ class Entry(Row):
     max_rows_per_person: int
     epsilon: str | None
     rho: str
+    delta: str
     total_epsilon: str | None
     total_rho: str
+    total_delta: str
     plan: str | None
     queries: str | None
     previous: str
@@ -191,12 +198,12 @@ class Entry(Row):
     @property
     def cost(self) -> Cost:
         """What this entry adds."""
-        return _read_cost(self.epsilon, self.rho)
+        return _read_cost(self.epsilon, self.rho, self.delta)
 
     @property
     def total(self) -> Cost:
         """What all entries up to this one add up to."""
-        return _read_cost(self.total_epsilon, self.total_rho)
+        return _read_cost(self.total_epsilon, self.total_rho, self.total_delta)
 
 
 class Described(Protocol):
@@ -240,7 +247,7 @@ def exact_text(value: Fraction) -> str:
 
 def check_amount(cost: Cost) -> None:
     """Refuse a cost that is absurdly long, before anything is charged."""
-    for value, bits in ((cost.epsilon, MOST_BITS), (cost.rho, 2 * MOST_BITS + 2)):
+    for value, bits in ((cost.epsilon, MOST_BITS), (cost.rho, 2 * MOST_BITS + 2), (cost.delta, MOST_BITS)):
         if value is not None and max(value.numerator.bit_length(), value.denominator.bit_length()) > bits:
             raise ValueError(_TOO_LONG)
 
@@ -258,7 +265,8 @@ def add_up(total: Cost, cost: Cost) -> Cost:
     Fraction(1, 2)
     """
     both = total + cost
-    return Cost(None if both.epsilon is None else _shortened(both.epsilon), _shortened(both.rho))
+    pure = None if both.epsilon is None else _shortened(both.epsilon)
+    return Cost(pure, _shortened(both.rho), _shortened(both.delta))
 
 
 def _shortened(value: Fraction) -> Fraction:
@@ -267,9 +275,13 @@ def _shortened(value: Fraction) -> Fraction:
     return Fraction(math.ceil(value * 2**GRID_BITS), 2**GRID_BITS)
 
 
-def cost_text(cost: Cost) -> tuple[str | None, str]:
-    """Write a cost as exact text: epsilon, rho."""
-    return None if cost.epsilon is None else str(cost.epsilon), str(cost.rho)
+def cost_text(cost: Cost, prefix: str = "") -> dict[str, Any]:
+    """Write a cost as exact text, for the columns epsilon, rho and delta of an entry, or of its totals."""
+    return {
+        f"{prefix}epsilon": None if cost.epsilon is None else str(cost.epsilon),
+        f"{prefix}rho": str(cost.rho),
+        f"{prefix}delta": str(cost.delta),
+    }
 
 
 def check_text(value: str, name: str) -> None:
@@ -307,8 +319,9 @@ def _length_and_text(value: Any) -> bytes:
     return b"%d:%s" % (len(text), text)
 
 
-def _read_cost(epsilon: str | None, rho: str) -> Cost:
-    return Cost(None if epsilon is None else read_fraction(epsilon, "epsilon"), read_fraction(rho, "rho"))
+def _read_cost(epsilon: str | None, rho: str, delta: str) -> Cost:
+    pure = None if epsilon is None else read_fraction(epsilon, "epsilon")
+    return Cost(pure, read_fraction(rho, "rho"), read_fraction(delta, "delta"))
 
 
 def fields_of(kind: type[Row]) -> list[str]:

@@ -156,6 +156,7 @@ class Spend:
             "purpose": self.purpose,
             "epsilon": epsilon,
             "rho": str(self.cost.rho),
+            "delta": str(self.cost.delta),
             "relation": self.relation.value,
             "max_rows_per_person": self.max_rows_per_person,
             "who": self.who,

@@ -188,8 +188,7 @@ class BudgetStore:
         def charge(execute: Execute, standing: Standing) -> Entry:
             self._refuse_repetition(execute, request)
             check(standing)
-            epsilon, rho = cost_text(request.cost)
-            total_epsilon, total_rho = cost_text(add_up(standing.total, request.cost))
+            costs = cost_text(request.cost) | cost_text(add_up(standing.total, request.cost), "total_")
             return Entry(
                 dataset=self._dataset.name,
                 number=standing.end.count + 1,
@@ -203,10 +202,7 @@ class BudgetStore:
                 label=request.label,
                 relation=request.relation.value,
                 max_rows_per_person=request.max_rows_per_person,
-                epsilon=epsilon,
-                rho=rho,
-                total_epsilon=total_epsilon,
-                total_rho=total_rho,
+                **costs,
                 plan=None if request.plan is None else json.dumps(request.plan.to_dict()),
                 queries=None,
                 previous=standing.end.head,
@@ -232,7 +228,7 @@ class BudgetStore:
             rows = execute(_ENTRY, (self._dataset.name, reservation.count))
             if not rows or rows[0][-1] != reservation.head:
                 raise BudgetTamperedError(f"reservation {reservation.count} is not in the record any more.")
-            total_epsilon, total_rho = cost_text(standing.total)
+            costs = cost_text(Cost.pure(0)) | cost_text(standing.total, "total_")
             return replace(
                 read_link(Entry, rows[0]),
                 number=standing.end.count + 1,
@@ -241,10 +237,7 @@ class BudgetStore:
                 name=None,
                 who=self._database.login(execute),
                 at=now(),
-                epsilon="0",
-                rho="0",
-                total_epsilon=total_epsilon,
-                total_rho=total_rho,
+                **costs,
                 plan=None,
                 queries=None if queries is None else json.dumps(queries),
                 previous=standing.end.head,

@@ -157,7 +157,6 @@ def _protocol(dataset: Dataset, execute: Execute, charge: Cost, notes: Mapping[s
         )
     numbers = [row[1] for row in broken if isinstance(row[1], int)]
     relation, rows_per_person = walk.promised
-    (epsilon, rho), (total_epsilon, total_rho) = cost_text(cost), cost_text(total)
     return Entry(
         dataset=dataset.name,
         number=max([walk.end.count, *numbers]) + 1,
@@ -167,10 +166,7 @@ def _protocol(dataset: Dataset, execute: Execute, charge: Cost, notes: Mapping[s
         label="repair",
         relation=relation or "add_or_remove_one",
         max_rows_per_person=rows_per_person or 1,
-        epsilon=epsilon,
-        rho=rho,
-        total_epsilon=total_epsilon,
-        total_rho=total_rho,
+        **(cost_text(cost) | cost_text(total, "total_")),
         plan=json.dumps({"first": walk.end.count + 1, "entries": len(broken), "sha256": digest_of(broken)}),
         queries=None,
         previous=walk.end.head,
