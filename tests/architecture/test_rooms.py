@@ -149,7 +149,7 @@ def test_every_query_charges_before_it_looks():
     # release nothing, or (public_...) refuse unless features are public
     free = {"__init__", "__enter__", "__exit__", "scatter_rows", "subtract", "public_medians", "public_cells"}
     # helpers that look; `_public_rows` is not one of them, because it refuses unless features are public
-    looking = {"_rows", "_n_rows", "_leaf_counts", "_in_chunks", "_balanced", "_cells_of"}
+    looking = {"_rows", "_n_rows", "_leaf_counts", "_in_chunks", "_balanced", "_cells_of", "_values"}
     looked = []
     for method in methods:
         attributes = [n for n in ast.walk(method) if isinstance(n, ast.Attribute)]
@@ -171,6 +171,7 @@ def test_every_query_charges_before_it_looks():
         "best_cuts",
         "node_sums",
         "group_counts",
+        "common_values",
         "scored_counts",
         "scored_sums",
     } <= set(looked)

@@ -507,6 +507,20 @@ def test_estimated_bounds_are_charged_and_make_a_schema_to_fit_with(cli, draft):
     cli("fit visits.csv --schema found.json --epsilon 1 --out model.json --quiet")
 
 
+def test_categories_and_classes_are_found_and_charged_with_their_delta(cli, tmp_path):
+    lines = [f"{'north' if n % 3 else 'south'},{n % 50},{'ill' if n % 2 else 'well'}" for n in range(600)]
+    (tmp_path / "t.csv").write_text("\n".join(["side,age,state", *lines, "nowhere,1,odd"]) + "\n")
+    cli("budget create b.db --dataset d --epsilon 90 --delta 1e-5 --loose-delta 1e-5")
+    find = "schema estimate t.csv --target state --classes --categories side --epsilon 30 --budget b.db"
+    cli(f"{find} --out s.json", code=2)  # no delta
+    told = json.loads(cli(f"{find} --delta 1e-6 --out s.json --json").stdout)
+    assert told["estimated"]["side"]["categories"] == ["north", "south"]
+    assert told["estimated"]["state"]["categories"] == ["ill", "well"]
+    assert told["guarantee"]["delta"] == 1e-6
+    assert "delta 1e-06" in cli("budget history b.db").stdout
+    cli("fit t.csv --schema s.json --target state --epsilon 1 --out m.json")
+
+
 def test_an_estimate_that_cannot_be_made_costs_nothing(cli, draft):
     cli(f"{ESTIMATE} --budget budget.db --out schema.json", code=2)  # is there
     cli("schema estimate visits.csv --target lost --epsilon 1 --budget budget.db --out a.json", code=4)

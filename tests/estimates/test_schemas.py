@@ -63,7 +63,8 @@ def test_a_numeric_target_gets_a_range():
     assert isinstance(found.target, Range)
     assert 256 <= found.target.low < 460
     assert 540 < found.target.high <= 1024
-    assert set(found.estimated) == {"x0", "target"}
+    assert set(found.estimated) == {"x0"}
+    assert found.estimated_target.low == found.target.low
 
 
 def test_columns_of_text_and_empty_tables_end_in_some_range():

@@ -419,3 +419,8 @@ def losing_runs_are_forgotten() -> None:
     best = runs.best_of(run, 7, id)
     gc.collect()
     assert [one() for one in seen if one() is not None] == [best]
+
+
+def three_rows_of_a_person_are_not_named() -> None:
+    """At this rate noise is zero but with probability e**-50: three rows of one person stay below."""
+    assert mechanisms.naming_threshold(Rate(64, 0), Fraction(1, 1000), 3, 3) > 3

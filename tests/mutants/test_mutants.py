@@ -19,12 +19,14 @@ from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
 from tests.curator import test_sums as sums
 from tests.curator.test_prices import assert_group_privacy, assert_priced
+from tests.estimates import test_categories as naming
 from tests.mechanisms import test_largest_values, test_stopping
 from tests.mechanisms.test_likelihood_ratio import (
     test_no_neighbour_changes_a_probability_by_more_than_epsilon as keeps_epsilon,
 )
 from tests.mutants import checks
 from tests.mutants.planting import Plant, constant, kernel_slip, slip
+from tests.privacy import test_budget_filter as budget_filter
 from tests.rows import test_gradients as gradients
 from tests.rows import test_limits as limits
 from tests.search import test_search as searching
@@ -504,6 +506,19 @@ MUTANTS = {
         partial(
             limits.test_what_a_schema_does_not_have_is_refused_whole, {"target": np.array([16384], np.int32)}
         ),
+    ),
+    # --- categories that are found ------------------------------------------------------------------------
+    "a threshold for one column": Mutant(
+        slip(f"{PAYMENT}:Payments.for_naming", ("rows * columns, rows)", "rows, rows)")),
+        naming.test_mechanisms_of_names_run_at_what_was_paid,
+    ),
+    "a person's rows forgotten in the threshold": Mutant(
+        slip("dpforest.mechanisms.thresholds:naming_threshold", ("return rows +", "return 1 +")),
+        checks.three_rows_of_a_person_are_not_named,
+    ),
+    "loose deltas not added": Mutant(
+        slip("dpforest.privacy.composition:Cost.__add__", (", self.delta + other.delta)", ", self.delta)")),
+        partial(budget_filter.test_no_analyst_with_loose_steps_beats_the_ceiling, 1, "1/50", "1/100"),
     ),
     # --- searches ----------------------------------------------------------------------------------------
     "a fixed number of runs": Mutant(

@@ -7,7 +7,7 @@ charges the ledger first, then counts, then adds noise, and returns only what th
 """
 
 from dpforest._curator.assignment import KeyedTrees, Part
-from dpforest._curator.estimates import TARGET, EstimateQueries, Scorer
+from dpforest._curator.estimates import EstimateQueries, Named, Scorer
 from dpforest._curator.gradients import (
     QUANTILE_PARTS,
     TARGET_SPAN,
@@ -24,6 +24,7 @@ from dpforest._curator.queries import Curator
 from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
 from dpforest._curator.utilities import Centres, Subsets, Utility, median_scores
+from dpforest._curator.values import TARGET, PrivateValues
 from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS, MIXTURE_UNIT, PART_UNIT
 
 __all__ = [
@@ -46,10 +47,12 @@ __all__ = [
     "GradientQueries",
     "KeyedTrees",
     "Look",
+    "Named",
     "Noisy",
     "Observer",
     "Part",
     "PrivateTable",
+    "PrivateValues",
     "Released",
     "Scorer",
     "Subsets",

@@ -5,23 +5,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator.observer import Observer, question
 from dpforest._curator.payment import Noisy, Payments
+from dpforest._curator.values import TARGET
 from dpforest._rows import MAX_PER_ROW, Block, CellCounts, Grid, Rows, TargetCounts, fold_by_nodes
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Query
 from dpforest.schema import Schema
 
-TARGET = -1
-"""Stands for the target where columns are numbered."""
+
+class Named(NamedTuple):
+    """Values that were named, with their noisy counts, in the order of their names."""
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    threshold: int
+    sd: float
 
 
 class Scorer(Protocol):
@@ -66,6 +74,7 @@ class EstimateQueries:
     _grid: Grid
     _pay: Payments
     _observer: Observer | None
+    _values: dict[int, Counter[str]]
 
     def _demand_row_privacy(self) -> None:
         raise NotImplementedError
@@ -101,6 +110,36 @@ class EstimateQueries:
             kept = of_cell >= 0
             np.add.at(line, of_cell[kept], self._cells_of(column)[kept])
         return noise(counts)
+
+    @question
+    def common_values(
+        self, pool: str, share: Fraction, query: Query, columns: list[int], delta: Fraction
+    ) -> dict[int, Named]:
+        """Name the values of columns that many rows hold, with noisy counts.
+
+        Only values that some row holds get a noisy count, and are named if it reaches a public threshold;
+        see `Payments.for_naming` for why that is private.
+
+        Parameters
+        ----------
+        pool, share, query
+            What pays, and what for.
+        columns : list of int
+            Columns whose values are counted, `TARGET` for the target.
+        delta : Fraction
+            How likely, at most, a value that one person alone holds is named.
+        """
+        self._demand_row_privacy()
+        noise, threshold = self._pay.for_naming(pool, share, query, len(columns), delta)
+        found = {}
+        for column in columns:
+            names = sorted(self._values[column])
+            counts = np.array([self._values[column][name] for name in names], np.int64)
+            noisy = noise(counts)
+            kept = np.flatnonzero(noisy.values >= threshold)
+            said = tuple(int(noisy.values[place]) for place in kept)
+            found[column] = Named(tuple(names[place] for place in kept), said, threshold, noisy.sd)
+        return found
 
     @question
     def scored_counts(self, pool: str, share: Fraction, query: Query, scorer: Scorer, n_bins: int) -> Noisy:

@@ -135,6 +135,28 @@ class Payments:
         add = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
         return Noise(add, 0.0 if self._noiseless else parameters["noise_sd"])
 
+    def for_naming(
+        self, pool: str, share: Fraction, query: Query, columns: int, delta: Fraction
+    ) -> tuple[Noise, int]:
+        """Charge for counts of values that nobody declared; return the noise, and from where on to name them.
+
+        A row adds 1 to one value of every column. Those that other rows hold too are a noisy table as any
+        other. One that only the rows of one person hold is not in the neighbour's table at all; that any of
+        these is named has a probability of at most `delta`, and otherwise the two tables are alike
+        (`mechanisms.naming_threshold`). Pure epsilon beside the loose delta, only.
+        """
+        plan = self.ledger.plan
+        if not self._is_pure or plan.relation is NeighboringRelation.LABEL_CHANGE:
+            raise PrivacyError("Values are named under pure epsilon for whole rows, with a loose delta.")
+        rate, rows = Rate.floor(plan.amount(pool) * share / columns), plan.max_rows_per_person
+        threshold = mechanisms.naming_threshold(rate, delta, rows * columns, rows)
+        sd = math.sqrt(mechanisms.discrete_laplace_variance(rate))
+        parameters = {"trees_per_row": 1, "noise_sd": sd, "threshold": threshold, "loose_delta": delta}
+        event = self._charge(pool, share, query, LAPLACE, parameters)
+        look = Look(event, rate.value, 1, columns)
+        add = self._sell_noise(look, lambda x: mechanisms.discrete_laplace(x, rate, self._words))
+        return Noise(add, 0.0 if self._noiseless else sd), threshold
+
     def for_sums(
         self, pool: str, share: Fraction, query: Query, blocks: list[int], bound: int
     ) -> tuple[Mechanism, NDArray[np.float64]]:

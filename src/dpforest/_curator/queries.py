@@ -47,6 +47,7 @@ from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Noi
 from dpforest._curator.sums import SumQueries
 from dpforest._curator.table import PrivateTable
 from dpforest._curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
+from dpforest._curator.values import PrivateValues
 from dpforest._rows import (
     MAX_PER_ROW,
     Assignment,
@@ -87,6 +88,8 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
         Answer without noise: for the non-private forms of the papers, whose models say that they are void.
     one_against_rest : bool, default=False
         Cut nominal features into one category and the rest, instead of any two sets.
+    values : PrivateValues, optional
+        Values that nobody declared, to be taken over too.
     """
 
     def __init__(
@@ -97,11 +100,13 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
         on_charge: Callable[[Event], None] | None = None,
         noiseless: bool = False,
         one_against_rest: bool = False,
+        values: PrivateValues | None = None,
     ) -> None:
         self._observer = observer_of(words)  # nobody, unless an auditor replays a void fit
         self.schema = table.schema
         self._rows = table.open()
         self._grid = self._rows.grid
+        self._values = {} if values is None else values.open()
         self._pay = Payments(plan, words.fork("noise"), on_charge, noiseless, self._observer)
         self._key_words = words.fork("assignment")
         self._assignment: Assignment | None = None  # every row is in every tree
@@ -125,6 +130,7 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
     ) -> None:
         """Drop the rows and close the ledger, also after an error: what was charged stays charged."""
         del self._rows
+        self._values = {}
         self.ledger.freeze()
 
     @question

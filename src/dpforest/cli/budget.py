@@ -31,6 +31,13 @@ def budget() -> None:
 @click.option("--dataset", metavar="NAME", required=True, help="A name for the dataset.")
 @click.option("--epsilon", type=float, required=True, help="Ceiling, per person.")
 @click.option("--delta", type=float, default=0.0, show_default=True, help="Ceiling; 0 allows pure fits only.")
+@click.option(
+    "--loose-delta",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Part of delta set aside for looks that name categories; for good.",
+)
 @click.option("--schema", "schema_file", type=FILE, help="Allow fits with this schema only.")
 @click.option("--target", metavar="NAME", help="Column that the schema's fits predict.")
 @click.option(
@@ -48,6 +55,7 @@ def create(
     dataset: str,
     epsilon: float,
     delta: float,
+    loose_delta: float,
     schema_file: Path | None,
     target: str | None,
     neighboring: str,
@@ -66,6 +74,7 @@ def create(
         dataset=dataset,
         epsilon=epsilon,
         delta=delta,
+        loose_delta=loose_delta,
         schema=document,
         relation=NeighboringRelation(neighboring),
         max_rows_per_person=rows_per_person,
@@ -280,4 +289,5 @@ def _cost(spend: Any) -> str:
     from dpforest.privacy.exact import short
 
     pure = spend.cost.epsilon
-    return f"epsilon {short(pure)}" if pure is not None else f"rho {short(spend.cost.rho)}"
+    cost = f"epsilon {short(pure)}" if pure is not None else f"rho {short(spend.cost.rho)}"
+    return cost + (f", delta {short(spend.cost.delta)}" if spend.cost.delta else "")

@@ -1,4 +1,4 @@
-"""``dpforest schema estimate``: bounds that nobody knows, looked for privately and charged."""
+"""``dpforest schema estimate``: bounds and categories that nobody knows, looked for privately and charged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpforest.cli.schema import FILE, NEW_FILE, check_new, compare_columns
 from dpforest.cli.tables import Reading, table_options
 
 if TYPE_CHECKING:
-    from dpforest.estimates import EstimatedSchema
+    from dpforest.estimates.schemas import Estimate, EstimatedSchema
     from dpforest.schema import Feature, Target
 
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 @click.argument("data", type=FILE)
 @click.option("--target", metavar="NAME", required=True, help="Column to predict.")
 @click.option("--epsilon", type=float, required=True, help="What may be spent; say a tenth of a model's.")
+@click.option("--delta", type=float, default=0.0, help="How likely, at most, a value of one person is named.")
+@click.option("--categories", metavar="NAME", multiple=True, help="Column whose categories are looked for.")
+@click.option("--classes", is_flag=True, help="Look for the classes of the target, too.")
 @click.option(
     "--declared",
     "draft",
@@ -39,6 +42,9 @@ def estimate(
     data: Path,
     target: str,
     epsilon: float,
+    delta: float,
+    categories: tuple[str, ...],
+    classes: bool,
     draft: Path | None,
     budget: str | None,
     dataset: str | None,
@@ -48,10 +54,10 @@ def estimate(
     overwrite: bool,
     reading: Reading,
 ) -> None:
-    """Estimate unknown bounds of numeric columns of the table DATA, privately, and write a schema.
+    """Estimate unknown bounds and categories of the table DATA, privately, and write a schema.
 
-    Costs epsilon, charged before the first look at a row. Categories and classes are not looked for: declare
-    them. Without --declared every column of the header is taken as a number.
+    Costs epsilon, and delta where categories or classes are looked for, charged before the first look at a
+    row. Without --declared every column of the header that is not among --categories is taken as a number.
 
     Exit codes with nothing charged: 1 failed, 2 usage, 3 budget refused, 4 schema mismatch; 5 if the charge
     was made and there is no schema.
@@ -61,6 +67,7 @@ def estimate(
 
     check_new(out, overwrite)
     names, known, known_target = _declared(draft, target, data, reading)
+    known = {name: feature for name, feature in known.items() if name not in categories}
     features: dict[str, Feature] = {name: known.get(name, Numeric(0, 1)) for name in names}
     readable = Schema(features, known_target or Range(0, 1))
     ignored = compare_columns(data, readable, target, reading)
@@ -75,13 +82,15 @@ def estimate(
         charging = accountant.charging(analyst=analyst, purpose=purpose)
     with charging as notes:
         try:
-            with working("Estimating bounds"):
+            with working("Estimating"):
                 found = estimate_schema(
                     rows.select(names),
                     rows.column(target),
                     epsilon=epsilon,
+                    delta=delta,
                     declared=known,
-                    target=known_target,
+                    categories=categories,
+                    target="classes" if classes else known_target,
                     accountant=accountant,
                 )
             text = found.to_json(target=target)
@@ -101,11 +110,8 @@ def _write(out: Path, text: str) -> None:
 
 
 def _tell(found: EstimatedSchema, out: Path, target: str) -> None:
-    named = {target if name == "target" else name: column for name, column in found.estimated.items()}
-    rows = [
-        [name, f"{one.low:g}", f"{one.high:g}", str(one.rows), f"{one.noise_sd:.3g}"]
-        for name, one in named.items()
-    ]
+    named = dict(found.estimated)
+    named |= {} if found.estimated_target is None else {target: found.estimated_target}
     answer(
         {
             "out": str(out),
@@ -119,12 +125,24 @@ def _tell(found: EstimatedSchema, out: Path, target: str) -> None:
             f"Wrote {out}: {len(named)} columns estimated, {found.n_features + 1 - len(named)} declared."
         ),
         table(
-            ["column", "low", "high", "noisy rows", "noise"],
-            rows,
-            frozenset({"low", "high", "noisy rows", "noise"}),
+            ["column", "found", "noisy rows", "noise"],
+            [[name, *_found(one)] for name, one in named.items()],
+            frozenset({"noisy rows", "noise"}),
         ),
         f"Guarantee of this look: {found.guarantee}. A model trained with the schema costs its own epsilon.",
     )
+
+
+def _found(one: Estimate) -> tuple[str, str, str]:
+    """Say what was found of a column, in how many rows, and how noisy a count is."""
+    from dpforest.estimates import EstimatedColumn
+
+    noise = f"{one.noise_sd:.3g}"
+    if isinstance(one, EstimatedColumn):
+        return f"{one.low:g} to {one.high:g}", str(one.rows), noise
+    listed = ", ".join(map(str, one.categories[:5])) + (" ..." if len(one.categories) > 5 else "")
+    what = f"{len(one.categories)} categories: {listed}" if one.categories else "nothing"
+    return what, str(sum(one.counts)), noise
 
 
 def _declared(

@@ -1,15 +1,22 @@
-"""`estimate_schema`: bounds that nobody knows, looked for privately and at a price."""
+"""`estimate_schema`: bounds and categories that nobody knows, looked for privately and at a price."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpforest._curator import TARGET, Curator, Noisy, PrivateTable
+from dpforest._curator import TARGET, Curator, Noisy, PrivateTable, PrivateValues
 from dpforest.estimates.bounds import Span, closer, is_narrow, parts_of, sure_span, worthwhile
+from dpforest.estimates.categories import (
+    EstimatedCategories,
+    classes_of,
+    feature_of,
+    find_known,
+    find_names,
+)
 from dpforest.estimates.magnitudes import OCTAVES, Magnitudes, TargetMagnitudes, octave_of_cell
 from dpforest.estimates.paying import check_payable, paid_by
 from dpforest.mechanisms import RandomWords
@@ -24,7 +31,7 @@ from dpforest.privacy import (
     Query,
     Receipt,
 )
-from dpforest.schema import Feature, Numeric, Range, Schema, Target
+from dpforest.schema import Feature, Nominal, Numeric, Range, Schema, Target
 from dpforest.schema.features import DEFAULT_BINS
 from dpforest.schema.frames import frame_of
 from dpforest.schema.tables import as_array, column_names, is_rows
@@ -34,6 +41,8 @@ POOLS = (
     Pool("magnitudes", Fraction(3, 4), "in which powers of two the values of each column lie"),
     Pool("ranges", Fraction(1, 4), "a closer look at columns that are narrow and far from zero"),
 )
+CLASSES = "classes"
+"""As target: classes that are to be found."""
 
 
 class EstimatedColumn(NamedTuple):
@@ -49,8 +58,11 @@ class EstimatedColumn(NamedTuple):
     noise_sd: float
 
 
+Estimate = EstimatedColumn | EstimatedCategories
+
+
 class EstimatedSchema(Schema):
-    """A schema some of whose bounds were estimated from private rows, and what that cost.
+    """A schema some of whose bounds or categories were estimated from private rows, and what that cost.
 
     It is a schema like any other and equal to one with the same columns. A model that is trained with it
     states its own promise; what both cost together is the sum, which an accountant keeps.
@@ -59,15 +71,18 @@ class EstimatedSchema(Schema):
     ----------
     features, target
         As in `Schema`.
-    estimated : mapping from str to EstimatedColumn
-        What was estimated, by column.
+    estimated : mapping from str to EstimatedColumn or EstimatedCategories
+        What was estimated of the features, by name.
+    estimated_target : EstimatedColumn, EstimatedCategories or None
+        What was estimated of the target.
     ledger : Ledger
         Every look that was taken.
     receipt : Receipt or None
         Where the charge stands; None if nobody was charged.
     """
 
-    estimated: Mapping[str, EstimatedColumn]
+    estimated: Mapping[str, Estimate]
+    estimated_target: Estimate | None
     ledger: Ledger
     receipt: Receipt | None
 
@@ -75,12 +90,18 @@ class EstimatedSchema(Schema):
         self,
         features: Mapping[str, Feature],
         target: Target,
-        estimated: Mapping[str, EstimatedColumn],
+        estimated: Mapping[str, Estimate],
+        estimated_target: Estimate | None,
         ledger: Ledger,
         receipt: Receipt | None = None,
     ) -> None:
         super().__init__(features, target)
-        for name, value in (("estimated", dict(estimated)), ("ledger", ledger), ("receipt", receipt)):
+        for name, value in (
+            ("estimated", dict(estimated)),
+            ("estimated_target", estimated_target),
+            ("ledger", ledger),
+            ("receipt", receipt),
+        ):
             object.__setattr__(self, name, value)
 
     @property
@@ -89,10 +110,12 @@ class EstimatedSchema(Schema):
         return self.ledger.plan.guarantee
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (dict(self.features), self.target, self.estimated, self.ledger, self.receipt)
+        found = self.estimated, self.estimated_target
+        return type(self), (dict(self.features), self.target, *found, self.ledger, self.receipt)
 
     def __repr__(self) -> str:
-        names = ", ".join(list(self.estimated)[:5]) + (" ..." if len(self.estimated) > 5 else "")
+        found = [*self.estimated, *(() if self.estimated_target is None else ("the target",))]
+        names = ", ".join(found[:5]) + (" ..." if len(found) > 5 else "")
         return f"{super().__repr__()[:-1]}; estimated: {names}; {self.guarantee})"
 
 
@@ -101,19 +124,22 @@ def estimate_schema(
     y: Any,
     *,
     epsilon: float,
+    delta: float = 0.0,
     declared: Mapping[str, Feature] | None = None,
-    target: Target | None = None,
+    categories: Sequence[str] | Mapping[str, Sequence[Any] | None] = (),
+    target: Target | str | None = None,
     bins: int = DEFAULT_BINS,
     neighboring: str = "add_or_remove_one",
     max_rows_per_person: int = 1,
     accountant: BudgetAccountant | None = None,
 ) -> EstimatedSchema:
-    """Estimate the bounds of numeric columns from private rows, with pure differential privacy.
+    """Estimate bounds of numeric columns, and categories of others, from private rows.
 
-    Columns that are not declared are taken as numbers and looked at on a public grid of powers of two.
-    Categories and classes are not looked for: declare a list that surely holds all of them, which costs
-    nothing and may be longer than need be. Declare every bound that is known, too: the fewer columns are
-    asked about, the less noise each of them gets.
+    Columns that are not declared are taken as numbers and looked at on a public grid of powers of two, or, if
+    `categories` names them, as categories. Bounds cost pure epsilon. A category that is in no public list
+    could give away the one person who has it: those that many rows hold are named, and delta is how likely,
+    at most, a value of one person alone is. Declare everything that is known: the fewer columns are asked
+    about, the less noise each of them gets.
 
     Parameters
     ----------
@@ -123,10 +149,17 @@ def estimate_schema(
         Private target.
     epsilon : float
         What may be spent; a tenth of what the model will get is a good start.
+    delta : float, default=0.0
+        How likely, at most, a category is named that one person alone has; well below one in the number of
+        persons. Needed if categories or classes are looked for without a public list.
     declared : mapping from str to Numeric, Ordinal or Nominal, optional
         Columns whose domain is public.
-    target : Classes or Range, optional
-        The target, if its domain is public; otherwise the bounds of a numeric target are estimated.
+    categories : sequence of str, or mapping from str to list or None
+        Columns whose categories are looked for. With a list, which is public and may be far too long, those
+        of it that surely occur are kept: pure, delta is not needed.
+    target : Classes, Range or "classes", optional
+        The target, if its domain is public; "classes" looks for its classes; otherwise the bounds of a
+        numeric target are estimated.
     bins : int, default=256
         Grid cells of the estimated columns.
     neighboring : {"add_or_remove_one", "replace_one"}
@@ -154,34 +187,120 @@ def estimate_schema(
     >>> print(schema.guarantee)
     epsilon = 60, delta = 0 for adding or removing one row (1 row per person)
     """
-    known = dict(declared or {})
     names = _names_of(X)
-    strangers = [name for name in known if name not in names]
-    if strangers:
-        raise ValueError(f"declared has columns that X has not: {', '.join(map(repr, strangers[:10]))}.")
-    features: dict[str, Feature] = {name: known.get(name, Magnitudes()) for name in names}
-    asked = [place for place, name in enumerate(names) if name not in known]
-    asked += [TARGET] if target is None else []
-    if not asked:
-        raise ValueError("Everything is declared, nothing is to be estimated: use Schema(declared, target).")
+    asked = _Asked.of(names, dict(declared or {}), categories, target)
     Numeric(0, 1, bins=bins)  # refuses bins that are none, before anything is charged
-    plan = BudgetPlan.divide(epsilon, 0, POOLS, NeighboringRelation[neighboring.upper()], max_rows_per_person)
-    check_payable("estimate_schema", plan, {pool.name: len(asked) for pool in POOLS})
-    wide = Schema(features, TargetMagnitudes() if target is None else target)
-    table = PrivateTable(X, y, wide)
+    plan = asked.plan(epsilon, delta, NeighboringRelation[neighboring.upper()], max_rows_per_person)
+    check_payable("estimate_schema", plan, asked.reach())
+    table = PrivateTable(X, y, asked.wide)
+    values = PrivateValues(X, y, asked.wide, asked.open)
     del X, y
-    curator = Curator(table, plan, RandomWords.system())
+    curator = Curator(table, plan, RandomWords.system(), values=values)
     with curator, paid_by(accountant, plan, "estimate_schema") as charge:
         charge.follow(curator.ledger)
-        found = find_ranges(curator, asked)
+        found = asked.answers(curator)
     charge.check_process()
-    stated = {}
-    for column, place in zip(found, asked, strict=True):
-        stated["target" if place == TARGET else names[place]] = column
-        if place != TARGET:
-            features[names[place]] = Numeric(column.low, column.high, bins=bins)
-    released = Range(found[-1].low, found[-1].high) if target is None else target
-    return EstimatedSchema(features, released, stated, curator.ledger, charge.receipt)
+    features = dict(asked.wide.features)
+    for place, one in found.items():
+        if place == TARGET:
+            continue
+        if isinstance(one, EstimatedColumn):
+            features[names[place]] = Numeric(one.low, one.high, bins=bins)
+        else:
+            features[names[place]] = feature_of(one)
+    stated = {names[place]: one for place, one in found.items() if place != TARGET}
+    of_target = found.get(TARGET)
+    released = _target_of(of_target, target)
+    return EstimatedSchema(features, released, stated, of_target, curator.ledger, charge.receipt)
+
+
+def _target_of(found: Estimate | None, given: Target | str | None) -> Target:
+    if isinstance(found, EstimatedColumn):
+        return Range(found.low, found.high)
+    if isinstance(found, EstimatedCategories):
+        return classes_of(found)
+    assert isinstance(given, Target)
+    return given
+
+
+class _Asked(NamedTuple):
+    """What is to be found out; public.
+
+    `numbers`, `open` and `lists` are places of columns, `TARGET` for the target: those whose bounds are
+    looked for, those whose values are to be named, and those that a public list of categories is given for.
+    """
+
+    wide: Schema
+    numbers: list[int]
+    open: list[int]
+    lists: dict[int, Sequence[Any]]
+
+    @classmethod
+    def of(
+        cls,
+        names: list[str],
+        known: dict[str, Feature],
+        categories: Sequence[str] | Mapping[str, Sequence[Any] | None],
+        target: Target | str | None,
+    ) -> _Asked:
+        """Sort the columns, and refuse what is unclear."""
+        if isinstance(categories, str):
+            raise TypeError("categories must be a list of names of columns, or a mapping from names.")
+        given = dict(categories) if isinstance(categories, Mapping) else dict.fromkeys(categories)
+        strangers = [name for name in (*known, *given) if name not in names]
+        if strangers:
+            listed = ", ".join(map(repr, strangers[:10]))
+            raise ValueError(f"declared or categories has columns that X has not: {listed}.")
+        twice = sorted(set(known) & set(given))
+        if twice:
+            raise ValueError(
+                f"columns are either declared or looked for: {', '.join(map(repr, twice[:10]))}."
+            )
+        if isinstance(target, str) and target != CLASSES:
+            raise ValueError(f"target must be Classes(...), Range(...), 'classes' or None, got {target!r}.")
+        lists = {names.index(name): Nominal(known_) for name, known_ in given.items() if known_ is not None}
+        features: dict[str, Feature] = {name: known.get(name, Magnitudes()) for name in names}
+        features |= {names[place]: feature for place, feature in lists.items()}
+        numbers = [place for place, name in enumerate(names) if name not in known and name not in given]
+        open_ = [names.index(name) for name, listed in given.items() if listed is None]
+        numbers += [TARGET] if target is None else []
+        open_ += [TARGET] if target == CLASSES else []
+        if not numbers and not open_ and not lists:
+            raise ValueError(
+                "Everything is declared, nothing is to be estimated: use Schema(declared, target)."
+            )
+        wide = Schema(features, TargetMagnitudes() if target is None or isinstance(target, str) else target)
+        return cls(wide, numbers, open_, {place: feature.categories for place, feature in lists.items()})
+
+    def plan(
+        self, epsilon: float, delta: float, relation: NeighboringRelation, max_rows_per_person: int
+    ) -> BudgetPlan:
+        """Divide epsilon by the number of columns of each kind; delta is for naming."""
+        if bool(delta) != bool(self.open):
+            raise ValueError(
+                "delta must be positive if categories or classes without a public list are looked for, and 0 "
+                f"if not; got {delta!r}."
+            )
+        kinds = {"names": len(self.open), "lists": len(self.lists)}
+        whole = len(self.numbers) + sum(kinds.values())
+        part = Fraction(len(self.numbers), whole)
+        pools = [Pool(pool.name, pool.share * part, pool.purpose) for pool in POOLS]
+        pools += [Pool(name, Fraction(n, whole), "categories of columns") for name, n in kinds.items()]
+        return BudgetPlan.divide(epsilon, delta, pools, relation, max_rows_per_person, loose_delta=delta)
+
+    def reach(self) -> dict[str, int]:
+        """Tell how far a row moves what each pool pays for."""
+        reach = {pool.name: len(self.numbers) for pool in POOLS} | {"names": len(self.open)}
+        return {name: moved for name, moved in (reach | {"lists": len(self.lists)}).items() if moved}
+
+    def answers(self, curator: Curator) -> dict[int, Estimate]:
+        """Ask for everything; by place of the column."""
+        found: dict[int, Estimate] = {}
+        if self.numbers:
+            found |= zip(self.numbers, find_ranges(curator, self.numbers), strict=True)
+        delta = curator.ledger.plan.loose_delta
+        found |= zip(self.open, find_names(curator, self.open, delta), strict=True)
+        return found | dict(zip(self.lists, find_known(curator, self.lists), strict=True))
 
 
 def find_ranges(curator: Curator, columns: list[int]) -> list[EstimatedColumn]:

@@ -3,9 +3,9 @@
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
 public lists, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs
-there are of which the best is released. Each mechanism has a
-`..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it calls.
-numba is imported at the first draw.
+there are of which the best is released, `thresholds` from which count on a value may be named. Each mechanism
+has a `..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it
+calls. numba is imported at the first draw.
 """
 
 from dpforest.mechanisms.block_norm import (
@@ -39,6 +39,7 @@ from dpforest.mechanisms.splits import (
     subset_utilities,
 )
 from dpforest.mechanisms.stopping import gamma_for, mean_runs, random_runs, random_runs_log_pmf
+from dpforest.mechanisms.thresholds import naming_threshold
 
 __all__ = [
     "RandomWords",
@@ -58,6 +59,7 @@ __all__ = [
     "exponential_log_pmf",
     "gamma_for",
     "mean_runs",
+    "naming_threshold",
     "permute_and_flip",
     "permute_and_flip_log_pmf",
     "quantile_log_pmf",

@@ -50,6 +50,7 @@ class Kind(Enum):
     LEAF_GRADIENTS = "leaf gradients"
     MAGNITUDES = "magnitudes of the columns"
     RANGES = "ranges of the columns"
+    NAMES = "values of the columns"
     SCORE = "score of a model"
     BEST_RUN = "choice of the best run"
     OTHER = "other"
