@@ -22,7 +22,7 @@ class PrivateValues:
     Parameters
     ----------
     X, y : data
-        Private rows, as for `PrivateTable`; not a dask collection.
+        Private rows, as for `PrivateTable`; not on a cluster.
     schema : Schema
         Names the columns; what it says of those that are counted is not used.
     columns : sequence of int
@@ -31,8 +31,8 @@ class PrivateValues:
 
     def __init__(self, X: Any, y: Any, schema: Schema, columns: list[int]) -> None:
         stream = stream_of(X)
-        if stream is not None and isinstance(stream.source, Source) and stream.source.parts is not None:
-            raise TypeError("Categories cannot be looked for in a dask collection: give a table or files.")
+        if stream is not None and isinstance(stream.source, Source) and stream.source.collection is not None:
+            raise TypeError("Categories cannot be looked for in rows on a cluster: give a table or files.")
         counts: dict[int, Counter[str]] = {column: Counter() for column in columns}
         for table, target in read_pieces(X, y, schema, "the schema"):
             for column, found in counts.items():

@@ -174,7 +174,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
         Parameters
         ----------
         X, y : data
-            Private rows, as for the forests; they are read anew for every run. Not a dask collection.
+            Private rows, as for the forests, but not on a cluster; they are read anew for every run.
 
         Returns
         -------
