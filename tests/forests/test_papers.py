@@ -10,8 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier
 
 import dpforest
-from dpforest.forests.median import depth_by_occupancy
-from dpforest.forests.random_forest import binary_depth
+from dpforest.forests.depths import binary_depth, depth_by_occupancy
 from dpforest.privacy import BudgetAccountant, PrivacyError, PrivacyLeakWarning
 from dpforest.schema import Classes, Nominal, Numeric, Schema
 from tests.forests.conftest import BASELINES, MODELS, fit, is_classifier

@@ -8,7 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB
 
 from dpforest._curator import Curator, PrivateTable
-from dpforest._linear import class_scores, shrunk_counts
+from dpforest._linear import class_scores
 from dpforest._linear.standard import ordered_features, standard_scales, units
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
@@ -100,11 +100,6 @@ def test_two_categories_are_ordered():
 def test_units_keep_the_rate_drawable():
     for n_sums, epsilon in [(1, 0.01), (5000, 10.0), (100, 1000.0)]:
         assert epsilon / units(n_sums, epsilon) * n_sums <= 2
-
-
-def test_shrunk_counts_are_positive_and_keep_clear_differences():
-    assert (shrunk_counts(np.array([-50.0, 10.0, 900.0]), 30.0) > 0).all()
-    assert shrunk_counts(np.array([100.0, 9000.0]), 5.0).round().tolist() == [100, 9000]
 
 
 def test_products_are_not_asked_for_with_a_rate_too_small_to_represent():

@@ -7,7 +7,7 @@ to; `dpforest.forests.guided_classification` and `dpforest.forests.guided_regres
 """
 
 from dpforest._linear.additive import AdditiveConfig, Centre, Features, additive_parts, target_units
-from dpforest._linear.discriminant import ClassScores, LinearConfig, class_scores, shrunk_counts
+from dpforest._linear.discriminant import ClassScores, LinearConfig, class_scores
 from dpforest._linear.standard import ordered_features, units
 from dpforest._linear.weights import Weighed, weigh_parts
 
@@ -21,7 +21,6 @@ __all__ = [
     "additive_parts",
     "class_scores",
     "ordered_features",
-    "shrunk_counts",
     "target_units",
     "units",
     "weigh_parts",

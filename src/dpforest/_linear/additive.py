@@ -23,8 +23,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest._curator import MAX_PER_ROW, Block, Curator
 from dpforest._linear.discriminant import LEAST_EPSILON
 from dpforest._linear.standard import (
@@ -35,9 +35,8 @@ from dpforest._linear.standard import (
     units,
     whole_units,
 )
+from dpforest._shrinkage import shrunk_to_zero
 from dpforest.privacy import Kind, Query
-
-Floats = NDArray[np.float64]
 
 MOST_FOR_PRODUCTS = 128  # ordered features: of more, drawing noise for all products would take minutes
 _SQUARES = 0.3, 0.2, 0.14  # mean square of P_1 to P_3 of a standard scale of a normal feature
@@ -62,10 +61,10 @@ class AdditiveConfig:
 class Features(NamedTuple):
     """What a first round learnt about the features; a second one need not ask again."""
 
-    scales: list[Floats]  # of the ordered features
-    products: Floats | None  # mean products of the scales
+    scales: list[FloatArray]  # of the ordered features
+    products: FloatArray | None  # mean products of the scales
     products_sd: float
-    categories: dict[int, tuple[Floats, float]]  # rows of each category, and the variance of their noise
+    categories: dict[int, tuple[FloatArray, float]]  # rows of each category, and the variance of their noise
 
 
 class Centre(NamedTuple):
@@ -84,7 +83,7 @@ def additive_parts(
     config: AdditiveConfig,
     known: Features | None = None,
     detail: str = "",
-) -> tuple[list[Floats], Features]:
+) -> tuple[list[FloatArray], Features]:
     """Ask for sums and make parts of them, each of shape (n_features, n_cells), in units of the reach.
 
     Parameters
@@ -173,7 +172,7 @@ def _lines_and_curves(
     known: Features,
     first: bool,
     detail: str,
-) -> list[Floats]:
+) -> list[FloatArray]:
     """Follow the target along the scales of ordered features."""
     enough = told_epsilon(curator, pool, share) * rows / len(ordered)
     degree = 1 + (enough >= config.enough_for_squares) + (enough >= config.enough_for_cubes)
@@ -189,7 +188,9 @@ def _lines_and_curves(
     unit = one * centre.reach * rows
     means = (sums[0] / unit).reshape(degree, len(ordered))
     noise = float(variance[0]) / unit**2 + _SAMPLING / rows
-    coefficients = [_shrunk(mean, noise) / square for mean, square in zip(means, _SQUARES, strict=False)]
+    coefficients = [
+        shrunk_to_zero(mean, noise) / square for mean, square in zip(means, _SQUARES, strict=False)
+    ]
     if known.products is not None:
         coefficients[0] = ridge(known.products, means[0], noise, known.products_sd)
     elif not first:
@@ -201,20 +202,14 @@ def _lines_and_curves(
     return list(made)
 
 
-def _legendre(scale: Floats, k: int) -> Floats:
+def _legendre(scale: FloatArray, k: int) -> FloatArray:
     """P_(k + 1) of a scale, between -1 and 1 like it; missing and unknown values tell nothing."""
-    values: Floats = (scale, (3 * scale**2 - 1) / 2, (5 * scale**3 - 3 * scale) / 2)[k].copy()
+    values: FloatArray = (scale, (3 * scale**2 - 1) / 2, (5 * scale**3 - 3 * scale) / 2)[k].copy()
     values[-2:] = 0.0
     return values
 
 
-def _shrunk(means: Floats, noise: float) -> Floats:
-    """Draw noisy means towards 0, as far as noise of this variance explains their size."""
-    excess = max(float((means**2 - noise).mean()), 0.0)
-    return means * (excess / (excess + noise))
-
-
-def ridge(products: Floats, means: Floats, noise: float, products_sd: float) -> Floats:
+def ridge(products: FloatArray, means: FloatArray, noise: float, products_sd: float) -> FloatArray:
     """Coefficients of a linear regression, from noisy products of its features and with its target.
 
     Posterior mean in the eigenbasis of the products, for coefficients of one variance, which is estimated
@@ -243,13 +238,13 @@ def ridge(products: Floats, means: Floats, noise: float, products_sd: float) -> 
     spread = max(float((turned**2 - noise).sum() / (values**2).sum()), 0.0)
     if spread == 0.0:
         return np.zeros(n)
-    found: Floats = vectors @ (values * turned / (values**2 + noise / spread + products_sd**2 * n))
+    found: FloatArray = vectors @ (values * turned / (values**2 + noise / spread + products_sd**2 * n))
     return found
 
 
 def _category_rows(
     curator: Curator, pool: str, share: Fraction, nominal: list[int]
-) -> dict[int, tuple[Floats, float]]:
+) -> dict[int, tuple[FloatArray, float]]:
     """Noisy rows of every category of each feature, and the variance of their noise."""
     widths = [int(curator.schema.n_cells[at]) for at in nominal]
     one = units(sum(widths), float(curator.ledger.plan.amount(pool) * share))
@@ -272,7 +267,7 @@ def _categories(
     nominal: list[int],
     known: Features,
     detail: str,
-) -> Floats:
+) -> FloatArray:
     """Mean target of every category, drawn towards 0 feature by feature."""
     widths = [int(curator.schema.n_cells[at]) for at in nominal]
     one = target_units(centre.reach)

@@ -20,8 +20,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest._curator import Block, Curator
 from dpforest._linear.standard import (
     ordered_features,
@@ -31,14 +31,13 @@ from dpforest._linear.standard import (
     units,
     whole_units,
 )
+from dpforest._shrinkage import shrunk_class_means, shrunk_counts
 from dpforest.privacy import Kind, Query
 
 LEAST_EPSILON = 1e-3  # of products: in their fine units, rates of smaller budgets could not be represented
 VARIANCE = 0.3  # of a standard scale within a class, where it is not measured
 _LEAST_VARIANCE = 0.01
 _LEAST_SHARE = 0.02
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -61,36 +60,15 @@ class ClassScores(NamedTuple):
     covariance, with and without squares; which of them predicts best, only the rows can tell.
     """
 
-    counts: Floats
-    tables: Floats
-
-
-def shrunk_counts(counts: Floats, noise_sd: float) -> Floats:
-    """Class counts drawn towards equal ones as far as noise explains the differences; all are positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shrunk_counts(np.array([400.0, 200.0, 300.0]), noise_sd=1.0).round()
-    array([400., 200., 300.])
-    >>> shrunk_counts(np.array([40.0, 20.0, 30.0]), noise_sd=50.0)
-    array([30., 30., 30.])
-    """
-    n_classes = len(counts)
-    mean = max(float(counts.sum()), noise_sd, 1.0) / n_classes
-    away = counts - counts.mean()
-    noise = max(n_classes - 3, 1) * noise_sd**2
-    trust = max(0.0, 1 - noise / max(float((away**2).sum()), 1e-9)) if n_classes > 2 else 1.0
-    least = max(min(noise_sd, mean / 2), 1.0) / 2
-    shrunk: Floats = np.maximum(mean + trust * away, least)
-    return shrunk
+    counts: FloatArray
+    tables: FloatArray
 
 
 def class_scores(
     curator: Curator,
     pool: str,
     share: Fraction,
-    counts: Floats,
+    counts: FloatArray,
     counts_sd: float,
     config: LinearConfig = DEFAULTS,
 ) -> ClassScores:
@@ -138,7 +116,9 @@ def class_scores(
     linear = np.zeros((schema.n_features, n_cells, len(counts)))
     for at, (table, noise) in categories.items():
         linear[at, : len(table)] = _log_odds(table, noise, counts)
-    means = [_shrunk_means(moments / counts[:, None], counts, noise) for moments, noise in sums]
+    means = [
+        shrunk_class_means(moments / counts[:, None], counts, noise, VARIANCE) for moments, noise in sums
+    ]
     fixed = np.eye(len(ordered)) / VARIANCE
     tables = [linear]
     if products:
@@ -156,7 +136,12 @@ def class_scores(
 
 
 def _add_lines(
-    table: Floats, features: list[int], scales: list[Floats], means: Floats, counts: Floats, inverse: Floats
+    table: FloatArray,
+    features: list[int],
+    scales: list[FloatArray],
+    means: FloatArray,
+    counts: FloatArray,
+    inverse: FloatArray,
 ) -> None:
     """Add the linear discriminant on some scales to a table of scores."""
     common = counts / counts.sum() @ means
@@ -167,8 +152,8 @@ def _add_lines(
 
 
 def _count_categories(
-    curator: Curator, pool: str, share: Fraction, features: list[int], told: list[tuple[Floats, float]]
-) -> dict[int, tuple[Floats, float]]:
+    curator: Curator, pool: str, share: Fraction, features: list[int], told: list[tuple[FloatArray, float]]
+) -> dict[int, tuple[FloatArray, float]]:
     """Noisy rows by category and class of each feature, and their variance; `told` hears of class counts."""
     widths = [int(curator.schema.n_cells[at]) for at in features]
     one = units(sum(widths), float(curator.ledger.plan.amount(pool) * share))
@@ -190,9 +175,9 @@ def _sum_scales(
     pool: str,
     share: Fraction,
     features: list[int],
-    parts: list[list[Floats]],
-    told: list[tuple[Floats, float]],
-) -> list[tuple[Floats, float]]:
+    parts: list[list[FloatArray]],
+    told: list[tuple[FloatArray, float]],
+) -> list[tuple[FloatArray, float]]:
     """Noisy class sums of each list of scales, and their variance; `told` hears of the class counts."""
     n_sums = 1 + len(parts) * len(features)
     one = units(n_sums, float(curator.ledger.plan.amount(pool) * share))
@@ -221,29 +206,18 @@ def _is_drawn(n_features: int, rho: float) -> bool:
     return n_features * (n_features + 1) / 2 * bound**2 / (2 * rho) < 2.0**50
 
 
-def _even_part(scale: Floats) -> Floats:
+def _even_part(scale: FloatArray) -> FloatArray:
     """Even counterpart of a scale, also between -1 and 1."""
-    square: Floats = 2 * scale**2 - 1
+    square: FloatArray = 2 * scale**2 - 1
     square[-2:] = 0.0  # missing and unknown values tell nothing
     return square
 
 
-def _pooled_counts(told: list[tuple[Floats, float]]) -> Floats:
+def _pooled_counts(told: list[tuple[FloatArray, float]]) -> FloatArray:
     """Average everything that tells the class counts, weighted by precision."""
     precision = np.array([1 / max(variance, 1e-12) for _, variance in told])
     mean = precision @ np.array([counts for counts, _ in told]) / precision.sum()
     return shrunk_counts(mean, 1 / math.sqrt(precision.sum()))
-
-
-def _shrunk_means(means: Floats, counts: Floats, noise: float) -> Floats:
-    """Class means of each feature, drawn towards their common mean."""
-    share = counts / counts.sum()
-    common = share @ means
-    away = means - common
-    spread = share @ away**2
-    explained = float((share * (1 - share) * (noise / counts**2 + VARIANCE / counts)).sum())
-    shrunk: Floats = common + away * np.maximum(0.0, 1 - explained / np.maximum(spread, 1e-12))
-    return shrunk
 
 
 def _inverse_covariance(
@@ -251,10 +225,10 @@ def _inverse_covariance(
     pool: str,
     share: Fraction,
     features: list[int],
-    scales: list[Floats],
-    means: Floats,
-    counts: Floats,
-) -> Floats:
+    scales: list[FloatArray],
+    means: FloatArray,
+    counts: FloatArray,
+) -> FloatArray:
     """Inverse of the covariance within classes, no eigenvalue below what noise alone can make."""
     n = len(features)
     epsilon = float(curator.ledger.plan.amount(pool) * share)
@@ -266,20 +240,22 @@ def _inverse_covariance(
     noise = math.sqrt(variance[0, 0]) / (one**2 * rows)
     values, vectors = np.linalg.eigh(within)
     values = np.maximum(values, max(_LEAST_VARIANCE, 0.7 * noise * math.sqrt(n)))
-    inverse: Floats = vectors / values @ vectors.T
+    inverse: FloatArray = vectors / values @ vectors.T
     return inverse
 
 
-def _log_odds(counts: Floats, noise: float, class_counts: Floats) -> Floats:
+def _log_odds(counts: FloatArray, noise: float, class_counts: FloatArray) -> FloatArray:
     """Log of class shares in each category over those in all rows, drawn towards 0."""
     prior = class_counts / class_counts.sum()
     total = counts.sum(axis=1, keepdims=True)
     heard = total > math.sqrt(noise * len(prior))
     rows = np.where(heard, total, 1.0)
     own = counts / rows
+    # Noise a_k of variance v on every count moves the share of class k by (a_k - p_k sum of a_j) / n, which
+    # has variance v (1 - 2 p_k + K p_k**2) / n**2; that the rows are a sample adds p_k (1 - p_k) / n.
     unsure = noise / rows**2 * (1 - 2 * prior + len(prior) * prior**2) + prior * (1 - prior) / rows
     distance = ((own - prior) ** 2).sum(axis=1, keepdims=True)
     trust = np.maximum(0.0, 1 - unsure.sum(axis=1, keepdims=True) / np.maximum(distance, 1e-12))
     shares = np.maximum(prior + np.where(heard, trust, 0.0) * (own - prior), _LEAST_SHARE * prior)
-    odds: Floats = np.log(shares / shares.sum(axis=1, keepdims=True) / prior)
+    odds: FloatArray = np.log(shares / shares.sum(axis=1, keepdims=True) / prior)
     return odds

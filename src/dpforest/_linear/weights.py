@@ -13,13 +13,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest._curator import PART_UNIT, Curator
 from dpforest._linear.additive import Centre
 from dpforest.privacy import Kind, Query
-
-Floats = NDArray[np.float64]
 
 ONE = 256  # units that stand for 1: rounding is then far below the noise, and rates can be represented
 PRIOR_WEIGHT, PRIOR_ALONE, PRIOR_SD = (
@@ -35,7 +33,7 @@ _LEAST_EIGENVALUE = 1e-4
 class Weighed(NamedTuple):
     """Weights of the parts, and what they explain together: mean squares in units of the target's reach."""
 
-    weights: Floats
+    weights: FloatArray
     explained: float
     noise_sd: float  # of `explained`
     total: float  # mean square of the target
@@ -46,7 +44,7 @@ class Weighed(NamedTuple):
         return self.explained / self.total
 
 
-def part_bound(part: Floats) -> float:
+def part_bound(part: FloatArray) -> float:
     """Where a part is cut off when it is weighed; a smaller bound means less noise.
 
     Two standard deviations if features were independent and uniform, and half of the largest sum, because
@@ -69,7 +67,7 @@ def weigh_parts(
     share: Fraction,
     rows: float,
     centre: Centre,
-    parts: list[Floats],
+    parts: list[FloatArray],
     detail: str = "",
 ) -> Weighed:
     """Ask for the products of all parts and of the target, and weigh the parts.
@@ -100,7 +98,7 @@ def weigh_parts(
     return solve_weights(sums / (ONE**2 * rows), sd, bounds, rows)
 
 
-def solve_weights(products: Floats, noise_sd: float, bounds: Floats, rows: float) -> Weighed:
+def solve_weights(products: FloatArray, noise_sd: float, bounds: FloatArray, rows: float) -> Weighed:
     """Weigh parts by noisy mean products.
 
     Posterior mean of the coefficients: what the products say, against weights of 0.6 +- 0.4 before (0.8 for a

@@ -1,8 +1,7 @@
 """Growing, filling and reading trees: everything between the curator and the estimators.
 
 `growers` asks the curator for splits, `prediction` sends new rows through finished trees, `leaves` turns
-released leaf statistics into votes, `pruning`, `prunings` and
-`shrinkage` take noise out of them.
+released leaf statistics into votes, `pruning` and `prunings` take noise out of them.
 """
 
 from dpforest._trees.growers import (
@@ -28,7 +27,6 @@ from dpforest._trees.leaves import (
 from dpforest._trees.prediction import cells_for, find_leaves, sum_leaf_values
 from dpforest._trees.pruning import prune_by_errors, prune_by_gini, reachable_leaves
 from dpforest._trees.prunings import PruningConfig, Prunings, mix_prunings
-from dpforest._trees.shrinkage import shrunk_means
 
 __all__ = [
     "ROOT_TWO",
@@ -55,7 +53,6 @@ __all__ = [
     "prune_by_errors",
     "prune_by_gini",
     "reachable_leaves",
-    "shrunk_means",
     "sum_leaf_values",
     "target_means",
 ]

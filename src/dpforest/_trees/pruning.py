@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
-
-Counts = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _TOLERANCE = 0.1  # errors by which a leaf may be worse than the subtree that it replaces, as in C4.5
 
@@ -47,7 +45,7 @@ def reachable_leaves(trees: FlatTrees) -> NDArray[np.bool_]:
     return found
 
 
-def prune_by_errors(counts: Counts, reachable: NDArray[np.bool_], confidence: float = 0.25) -> Counts:
+def prune_by_errors(counts: IntArray, reachable: NDArray[np.bool_], confidence: float = 0.25) -> IntArray:
     """Prune as C4.5 does: wherever a leaf would make no more errors than the subtree.
 
     The errors of a leaf with n rows, e of them not of its most common class, are estimated as n times the
@@ -85,7 +83,7 @@ def prune_by_errors(counts: Counts, reachable: NDArray[np.bool_], confidence: fl
     return pruned.astype(np.int64)
 
 
-def prune_by_gini(counts: Counts, reachable: NDArray[np.bool_], noise_sd: float) -> Counts:
+def prune_by_gini(counts: IntArray, reachable: NDArray[np.bool_], noise_sd: float) -> IntArray:
     """Prune, from the bottom up, splits that lower the Gini impurity no more than noise alone would.
 
     Because inner counts are sums of leaves, any split lowers the impurity of noisy counts. It is compared
@@ -121,7 +119,7 @@ def prune_by_gini(counts: Counts, reachable: NDArray[np.bool_], noise_sd: float)
     return pruned.astype(np.int64)
 
 
-def _in_reach(counts: Counts, reachable: NDArray[np.bool_]) -> FloatArray:
+def _in_reach(counts: IntArray, reachable: NDArray[np.bool_]) -> FloatArray:
     return np.where(reachable[..., None], counts, 0).astype(np.float64)
 
 

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from dpforest._arrays import FloatArray
 from dpforest._structure import FlatTrees
 
-Floats = NDArray[np.float64]
 _LARGEST_EPSILON = 1e6  # whose square is a number
 
 
@@ -51,15 +51,15 @@ class Prunings(NamedTuple):
     `prior` the shares of all rows.
     """
 
-    rows: list[Floats]
-    shares: list[Floats]
-    stop: list[Floats]
-    counted: list[Floats]
-    trust: Floats
-    prior: Floats
+    rows: list[FloatArray]
+    shares: list[FloatArray]
+    stop: list[FloatArray]
+    counted: list[FloatArray]
+    trust: FloatArray
+    prior: FloatArray
     parent_rows: float
 
-    def leaf_shares(self) -> Floats:
+    def leaf_shares(self) -> FloatArray:
         """Class shares of every leaf: positive, each row sums to 1."""
         n_leaves = len(self.stop[-1])
         left, found = np.ones(n_leaves), np.zeros((n_leaves, self.shares[0].shape[1]))
@@ -67,10 +67,10 @@ class Prunings(NamedTuple):
             here = left * np.repeat(stop, n_leaves // len(stop))
             found += here[:, None] * np.repeat(shares, n_leaves // len(stop), axis=0)
             left = left - here
-        total: Floats = found.sum(axis=1, keepdims=True)
+        total: FloatArray = found.sum(axis=1, keepdims=True)
         return found / total
 
-    def left_out_shares(self) -> Floats:
+    def left_out_shares(self) -> FloatArray:
         """Class shares of every leaf as they would be without one of its rows, by the class of that row.
 
         A row says of its own leaf what it was counted for; judged by its own rows, a tree with few rows in a
@@ -93,10 +93,10 @@ class Prunings(NamedTuple):
             here = left * np.repeat(stop, below)
             found += here[:, None, None] * shares
             left = left - here
-        of_all: Floats = found.sum(axis=2, keepdims=True)
+        of_all: FloatArray = found.sum(axis=2, keepdims=True)
         return found / of_all
 
-    def importances(self, trees: FlatTrees, n_columns: int) -> Floats:
+    def importances(self, trees: FlatTrees, n_columns: int) -> FloatArray:
         """Decrease of impurity by the splits of each column, times the probability that a split is real.
 
         Sums to 1, or to 0 if no split says anything.
@@ -116,9 +116,9 @@ class Prunings(NamedTuple):
 def mix_prunings(
     counts: NDArray[np.int64],
     noise_sd: float,
-    prior: Floats,
+    prior: FloatArray,
     reachable: NDArray[np.bool_],
-    level_epsilons: Floats,
+    level_epsilons: FloatArray,
     config: PruningConfig,
 ) -> Prunings:
     """Weigh all prunings of one tree.
@@ -172,10 +172,10 @@ def mix_prunings(
 def _effective_counts(
     counts: NDArray[np.int64],
     noise_sd: float,
-    prior: Floats,
+    prior: FloatArray,
     reachable: NDArray[np.bool_],
     config: PruningConfig,
-) -> tuple[list[Floats], list[Floats], Floats]:
+) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
     """Rows of the nodes of every level, class counts that tell as much without noise, and at which part."""
     raw = np.where(reachable[:, None], counts, 0).astype(np.float64)
     rows = np.maximum(raw.sum(axis=1), 0.0)
@@ -185,13 +185,14 @@ def _effective_counts(
     # a leaf is no purer than its noisy counts let it seem; take the impurity of all rows as the least
     impurity = np.maximum(1 - squares, 1 - float((prior**2).sum()))
     heard = min(counts.shape[1], config.noise_classes)
-    # summed variance of the shares' noise times rows squared: each count's own, and that of their total
+    # Noise a_k of variance v on K counts moves the share of class k by (a_k - p_k sum of a_j) / n, which has
+    # variance v (1 - 2 p_k + K p_k**2) / n**2; summed over classes, times n**2: v (K - 2 + K sum of p_k**2).
     noise = noise_sd**2 * (heard - 2 + heard * squares)
     effective = rows * impurity / (rows * impurity + noise + 1e-9)
     return _up(rows), _up(effective[:, None] * own), effective
 
 
-def _up(leaves: Floats) -> list[Floats]:
+def _up(leaves: FloatArray) -> list[FloatArray]:
     """Add up the leaves below every node, root first."""
     found = [leaves]
     while len(found[0]) > 1:
@@ -199,30 +200,30 @@ def _up(leaves: Floats) -> list[Floats]:
     return found
 
 
-def _projected(counts: Floats, totals: Floats) -> Floats:
+def _projected(counts: FloatArray, totals: FloatArray) -> FloatArray:
     """Nearest counts that are not negative and add up to the totals: clamping many classes would add rows."""
     falling = -np.sort(-counts, axis=1)
     excess = falling.cumsum(axis=1) - totals[:, None]
     kept = np.maximum((falling - excess / np.arange(1, counts.shape[1] + 1) > 0).sum(axis=1), 1)
     shift = excess[np.arange(len(counts)), kept - 1] / kept
-    found: Floats = np.maximum(counts - shift[:, None], 0.0)
+    found: FloatArray = np.maximum(counts - shift[:, None], 0.0)
     found[totals <= 0] = 0.0
     return found
 
 
-def _drawn(counts: Floats, parent: Floats, config: PruningConfig) -> Floats:
+def _drawn(counts: FloatArray, parent: FloatArray, config: PruningConfig) -> FloatArray:
     """Shares of nodes, with the parent's as so many more rows."""
     total = counts.sum(axis=1, keepdims=True) + config.parent_rows
-    shares: Floats = (counts + config.parent_rows * parent) / total
+    shares: FloatArray = (counts + config.parent_rows * parent) / total
     return shares
 
 
-def _evidence(counts: Floats, prior: Floats, config: PruningConfig) -> Floats:
+def _evidence(counts: FloatArray, prior: FloatArray, config: PruningConfig) -> FloatArray:
     """Logarithm of the probability of a node's labels under a Dirichlet prior."""
     a = np.maximum(prior, 0.02 / len(prior))
     a = config.prior_rows * a / a.sum()
     of_classes = gammaln(counts + a) - gammaln(a)
-    found: Floats = (
+    found: FloatArray = (
         gammaln(config.prior_rows) - gammaln(counts.sum(axis=1) + config.prior_rows) + of_classes.sum(axis=1)
     )
     return found

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest.audit.readings import Observation
-
-Numbers = NDArray[np.float64]
 
 NAN, MISSING = "is NaN", "is not there"
 MAX_PHRASES = 20  # of one reading that become columns
@@ -92,7 +91,7 @@ class Runs:
         values = self.readings.get(name)
         return np.full(self.number, MISSING, object) if values is None else values
 
-    def numbers(self, name: str) -> Numbers:
+    def numbers(self, name: str) -> FloatArray:
         """Return the numbers of a reading, NaN where it is none."""
         values = self.readings.get(name)
         if values is None:
@@ -157,7 +156,7 @@ class Reader:
                 columns.append(Column(name))
         return cls(tuple(columns))
 
-    def matrix(self, runs: Runs) -> Numbers:
+    def matrix(self, runs: Runs) -> FloatArray:
         """Return the columns of some runs, shape (n_runs, n_columns)."""
         made: list[Any] = []
         known: dict[str, list[str]] = {}

@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest.audit.columns import Column
 from dpforest.audit.evidence import Guesses
 from dpforest.audit.scores import Chosen, SumScore, TreeScore
 
-Numbers = NDArray[np.float64]
 Relation = Literal[">=", "<=", "=", "in"]
 
 FEW_VALUES = 40  # columns with at most this many values are cut at each of them
@@ -57,7 +57,7 @@ class Outcome:
     name: str
     flag: bool = False
 
-    def holds(self, matrix: Numbers) -> NDArray[np.bool_]:
+    def holds(self, matrix: FloatArray) -> NDArray[np.bool_]:
         """In which runs it came out."""
         x = matrix[:, self.of] if isinstance(self.of, int) else self.of(matrix)
         if self.relation == "in":
@@ -94,7 +94,7 @@ class Rule:
     first: Outcome | None
     second: Outcome | None
 
-    def guess(self, matrix: Numbers) -> NDArray[np.int64]:
+    def guess(self, matrix: FloatArray) -> NDArray[np.int64]:
         """Return 1 for the first table, -1 for the second, 0 for no guess."""
         said = np.zeros(len(matrix), np.int64)
         for outcome, sign in ((self.first, 1), (self.second, -1)):
@@ -102,7 +102,7 @@ class Rule:
                 said += sign * outcome.holds(matrix)
         return said
 
-    def judge(self, first: Numbers, second: Numbers) -> Guesses:
+    def judge(self, first: FloatArray, second: FloatArray) -> Guesses:
         """Count right and wrong guesses in runs with either table."""
         one, other = self.guess(first), self.guess(second)
         right, wrong = ((one == sign).sum() + (other == -sign).sum() for sign in (1, -1))
@@ -129,8 +129,8 @@ class _Source(NamedTuple):
     of: int | Chosen
     name: str
     flag: bool
-    a: Numbers
-    b: Numbers
+    a: FloatArray
+    b: FloatArray
 
 
 class _Cut(NamedTuple):
@@ -144,7 +144,12 @@ class _Cut(NamedTuple):
 
 
 def find_rule(
-    first: Numbers, second: Numbers, columns: Sequence[Column], ahead: int, alpha: float, delta: float = 0.0
+    first: FloatArray,
+    second: FloatArray,
+    columns: Sequence[Column],
+    ahead: int,
+    alpha: float,
+    delta: float = 0.0,
 ) -> tuple[Rule, float]:
     """Find the rule that promises the largest lower bound on the loss.
 
@@ -202,7 +207,7 @@ class _Hope:
 
     def __call__(
         self, right: NDArray[np.integer], wrong: NDArray[np.integer], runs: int | NDArray[Any]
-    ) -> Numbers:
+    ) -> FloatArray:
         guesses = np.maximum(right + wrong, 1e-9)
         share = _wilson(right / guesses, guesses, -DOUBT)
         share = np.maximum(share - self.delta * runs / guesses, 0.0)
@@ -259,7 +264,7 @@ def _cuts(source: _Source) -> Iterator[_Cut]:
 
 
 def _learned(
-    learn: tuple[Numbers, Numbers], judge: tuple[Numbers, Numbers], columns: Sequence[Column]
+    learn: tuple[FloatArray, FloatArray], judge: tuple[FloatArray, FloatArray], columns: Sequence[Column]
 ) -> Iterator[_Cut]:
     """Learn scores of several columns and sets of values on some runs, and cut others by them."""
     apart = np.array([_distance(*(side[:, i] for side in learn)) for i in range(len(columns))])
@@ -279,7 +284,7 @@ def _learned(
             yield _Cut(source, "in", [tuple(values.tolist())], *hits)
 
 
-def _atoms(a: Numbers, b: Numbers) -> Iterator[Numbers]:
+def _atoms(a: FloatArray, b: FloatArray) -> Iterator[FloatArray]:
     """Values that came more than once, and much more often with one table than with the other."""
     values, where = np.unique(np.concatenate([a, b]), return_inverse=True)
     if len(values) == len(a) + len(b):
@@ -292,14 +297,14 @@ def _atoms(a: Numbers, b: Numbers) -> Iterator[Numbers]:
             yield found
 
 
-def _distance(a: Numbers, b: Numbers) -> float:
+def _distance(a: FloatArray, b: FloatArray) -> float:
     """Return the largest difference of the distribution functions, NaN being above all."""
     at = np.unique(np.concatenate([a, b]))
     upto = [np.searchsorted(np.sort(x), at, "right") / len(x) for x in (a, b)]
     return float(np.abs(upto[0] - upto[1]).max())
 
 
-def _wilson(p: Numbers, n: Numbers, z: float) -> Numbers:
+def _wilson(p: FloatArray, n: FloatArray, z: float) -> FloatArray:
     """Wilson's score bound of a probability, lower for negative z."""
     centre = p + z * z / (2 * n)
     spread = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

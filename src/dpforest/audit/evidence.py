@@ -23,9 +23,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+from dpforest._arrays import FloatArray
 
 # by how much the bettors think that the loss exceeds the promise; the first bets nothing, the last everything
 EXCESS = np.array([0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.5, 6.5, math.inf])
@@ -49,7 +48,7 @@ class Guesses(NamedTuple):
     runs: int
 
 
-def log_winnings(guesses: Sequence[Guesses], epsilon: float | Numbers, delta: float = 0.0) -> Numbers:
+def log_winnings(guesses: Sequence[Guesses], epsilon: float | FloatArray, delta: float = 0.0) -> FloatArray:
     """Return the logarithm of what a bettor has who bet 1 against (epsilon, delta).
 
     Parameters

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from dpforest._arrays import FloatArray
 from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
 from dpforest.audit.promises import claim_of, declared_schema, relation_of
@@ -29,7 +30,6 @@ from dpforest.audit.statistical import CONFIDENCE
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Schema
 
-Numbers = NDArray[np.float64]
 Guesser = Callable[[Any, NDArray[Any], NDArray[Any], NDArray[Any]], Any]
 
 
@@ -165,7 +165,7 @@ def refuted_epsilon(right: int, guesses: int, canaries: int, alpha: float, delta
     return low
 
 
-def _guess_from_leaves(model: Any, X: NDArray[Any], y: NDArray[Any], other: NDArray[Any]) -> Numbers:
+def _guess_from_leaves(model: Any, X: NDArray[Any], y: NDArray[Any], other: NDArray[Any]) -> FloatArray:
     """Score canaries by the released statistics of their leaves, added up over the trees."""
     from dpforest._trees import cells_for, find_leaves
 
@@ -188,7 +188,7 @@ def _guess_from_leaves(model: Any, X: NDArray[Any], y: NDArray[Any], other: NDAr
     return scores
 
 
-def _target_parts(schema: Schema, target: NDArray[Any]) -> Numbers:
+def _target_parts(schema: Schema, target: NDArray[Any]) -> FloatArray:
     """Return what a row adds to the statistics of its leaf, in units of one row."""
     codes = schema.encode_target(target)
     if isinstance(schema.target, Classes):
@@ -197,7 +197,7 @@ def _target_parts(schema: Schema, target: NDArray[Any]) -> Numbers:
     return np.stack([share, 1 - share], axis=1)
 
 
-def _as_counts(model: Any, n_trees: int, n_leaves: int, n_parts: int) -> Numbers:
+def _as_counts(model: Any, n_trees: int, n_leaves: int, n_parts: int) -> FloatArray:
     """Return leaf statistics in units of one row, shape (n_trees, n_leaves, n_parts)."""
     statistics = np.asarray(model.leaf_statistics_)
     if statistics.shape == (n_trees, n_leaves):  # released labels: as good as one row of that class

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.float64]
+from dpforest._arrays import FloatArray
 
 BINS = 8
 
@@ -20,10 +20,10 @@ BINS = 8
 class Score(Protocol):
     """A number learned from all columns."""
 
-    def __call__(self, matrix: Numbers) -> Numbers:
+    def __call__(self, matrix: FloatArray) -> FloatArray:
         """Score each run."""
 
-    def weights(self) -> Numbers:
+    def weights(self) -> FloatArray:
         """How much each column counts."""
 
 
@@ -39,11 +39,11 @@ class SumScore:
         What each step adds.
     """
 
-    edges: tuple[Numbers, ...]
-    heights: tuple[Numbers, ...]
+    edges: tuple[FloatArray, ...]
+    heights: tuple[FloatArray, ...]
 
     @classmethod
-    def learn(cls, first: Numbers, second: Numbers) -> SumScore:
+    def learn(cls, first: FloatArray, second: FloatArray) -> SumScore:
         """Fit the log-odds of the first table against the second, one step per bin of every column."""
         from sklearn.linear_model import LogisticRegression
 
@@ -59,16 +59,16 @@ class SumScore:
         fit = LogisticRegression(C=0.1, max_iter=200).fit(parts, labels)
         return cls(edges, tuple(w * h for w, h in zip(fit.coef_[0], heights, strict=True)))
 
-    def parts(self, matrix: Numbers) -> Numbers:
+    def parts(self, matrix: FloatArray) -> FloatArray:
         """Return what each column adds, shape (n_runs, n_columns)."""
         columns = zip(self.edges, self.heights, matrix.T, strict=True)
         return np.stack([height[np.searchsorted(edge, x, "right")] for edge, height, x in columns], axis=1)
 
-    def __call__(self, matrix: Numbers) -> Numbers:
+    def __call__(self, matrix: FloatArray) -> FloatArray:
         """Score each run."""
         return np.asarray(self.parts(matrix).sum(axis=1))
 
-    def weights(self) -> Numbers:
+    def weights(self) -> FloatArray:
         """Return how far each column can move the score."""
         return np.array([np.ptp(height) for height in self.heights])
 
@@ -87,10 +87,10 @@ class TreeScore:
     """
 
     tree: Any
-    values: tuple[Numbers, ...]
+    values: tuple[FloatArray, ...]
 
     @classmethod
-    def learn(cls, first: Numbers, second: Numbers) -> TreeScore:
+    def learn(cls, first: FloatArray, second: FloatArray) -> TreeScore:
         """Grow the tree, with leaves of some runs each."""
         from sklearn.tree import DecisionTreeClassifier
 
@@ -99,11 +99,11 @@ class TreeScore:
         tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=20, random_state=0)
         return cls(tree.fit(_ranks(both, values), labels), values)
 
-    def __call__(self, matrix: Numbers) -> Numbers:
+    def __call__(self, matrix: FloatArray) -> FloatArray:
         """Return the share of the first table in the leaf of each run."""
         return np.asarray(self.tree.predict_proba(_ranks(matrix, self.values))[:, 1])
 
-    def weights(self) -> Numbers:
+    def weights(self) -> FloatArray:
         """Return how much each column adds to the purity of the leaves."""
         return np.asarray(self.tree.feature_importances_)
 
@@ -123,7 +123,7 @@ class Chosen:
     score: Score
     columns: NDArray[np.intp]
 
-    def __call__(self, matrix: Numbers) -> Numbers:
+    def __call__(self, matrix: FloatArray) -> FloatArray:
         """Score each run."""
         return self.score(matrix[:, self.columns])
 
@@ -133,17 +133,17 @@ class Chosen:
         return [int(column) for column in self.columns[order]]
 
 
-def _ranks(matrix: Numbers, values: tuple[Numbers, ...]) -> Numbers:
+def _ranks(matrix: FloatArray, values: tuple[FloatArray, ...]) -> FloatArray:
     """Replace numbers by how many known values are below them; NaN is above all."""
     ranks = [np.searchsorted(known, column, "left") for known, column in zip(values, matrix.T, strict=True)]
     return np.stack(ranks, axis=1).astype(np.float64)
 
 
-def _labelled(first: Numbers, second: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
+def _labelled(first: FloatArray, second: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
     return np.concatenate([first, second]), np.repeat([1, 0], [len(first), len(second)])
 
 
-def _bin_edges(column: Numbers) -> Numbers:
+def _bin_edges(column: FloatArray) -> FloatArray:
     """Return where bins begin, the first one apart: values of the column, which may be infinite."""
     known = np.sort(column[~np.isnan(column)])
     values = np.unique(known)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from dpforest.forests.base import PrivateForest
     from dpforest.schema import Schema
 
+    _Named = click.ParamType[str, str]
+else:
+    _Named = click.ParamType  # newer versions of click let it be subscripted, older ones do not
+
 # The estimator for each kind of target, unless --estimator says otherwise.
 DEFAULT_ESTIMATORS = {"Classes": "PrivateForestClassifier", "Range": "PrivateForestRegressor"}
 # Parameters with options of their own, and those that would make the model not private.
@@ -31,7 +35,7 @@ WORD_OF_THE_WRITER = "what the file says about privacy is the word of whoever wr
 _T = TypeVar("_T")
 
 
-class EstimatorName(click.ParamType[str, str]):
+class EstimatorName(_Named):
     """A name of the registry; which is read when a name is given, because it takes a second to import."""
 
     name = "estimator"

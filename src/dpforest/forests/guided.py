@@ -7,7 +7,6 @@ public quantities and of noisy counts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, ClassVar
@@ -44,17 +43,6 @@ _PARTS: dict[str, set[Kind]] = {
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
     "weighing the tree against the linear part": {Kind.PART_WEIGHTS},
 }  # fmt: skip
-
-
-def guided_depth(rows_times_epsilon: float, per_leaf: float, low: int, high: int) -> int:
-    """Depth at which an average leaf holds about `per_leaf` / epsilon rows.
-
-    Examples
-    --------
-    >>> guided_depth(30_000, 60, 2, 10)
-    9
-    """
-    return min(max(round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf)), low), high)
 
 
 @parameters

@@ -23,9 +23,9 @@ from dpforest._linear import (
     LinearConfig,
     class_scores,
     ordered_features,
-    shrunk_counts,
     units,
 )
+from dpforest._shrinkage import shrunk_counts
 from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.link import probabilities
 from dpforest._trees import (
@@ -37,9 +37,10 @@ from dpforest._trees import (
     reachable_leaves,
 )
 from dpforest.forests.base import PrivateForestClassifierBase
+from dpforest.forests.depths import depth_by_evidence
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
-from dpforest.forests.guided import LINEAR_KINDS, GuidedTree, guided_depth
+from dpforest.forests.guided import LINEAR_KINDS, GuidedTree
 from dpforest.forests.guided_config import ClassConfig, ClassShares
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
@@ -326,7 +327,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _depth(self, enough: float) -> int:
         most = self._limits.depth
         return (
-            most if self.max_depth is not None else guided_depth(enough, self._config.rows_per_leaf, 2, most)
+            most
+            if self.max_depth is not None
+            else depth_by_evidence(enough, self._config.rows_per_leaf, 2, most)
         )
 
     def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float, levels: int) -> _Top:

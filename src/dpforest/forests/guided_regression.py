@@ -24,13 +24,15 @@ from dpforest._linear import (
     weigh_parts,
 )
 from dpforest._linear.weights import ONE
+from dpforest._shrinkage import shrunk_means
 from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.additive import UNIT
-from dpforest._trees import explained_squares, grow_guided, guided_shares, shrunk_means
+from dpforest._trees import explained_squares, grow_guided, guided_shares
 from dpforest.forests.base import PrivateForestRegressorBase
+from dpforest.forests.depths import depth_by_evidence
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import WHOLE, Ask, Shape, choose, count_leaves
-from dpforest.forests.guided import GuidedTree, guided_depth
+from dpforest.forests.guided import GuidedTree
 from dpforest.forests.guided_config import NumberConfig
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease, Trained
@@ -194,7 +196,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         depth = self.max_depth
         if depth is None:
             lowest = 1 if enough >= config.enough_to_split else 0
-            depth = guided_depth(enough / n_trees, config.rows_per_leaf, lowest, self._limits.depth)
+            depth = depth_by_evidence(enough / n_trees, config.rows_per_leaf, lowest, self._limits.depth)
         share = target.left / n_trees
         grown, sums, noises, spans = [], [], [], []
         for number in range(n_trees):

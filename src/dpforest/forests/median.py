@@ -21,9 +21,10 @@ from dpforest.forests.base import (
     PrivateForestClassifierBase,
     PrivateForestRegressorBase,
 )
+from dpforest.forests.depths import depth_by_occupancy
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
-from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, real, whole
+from dpforest.forests.parameters import choice, parameters, real, whole
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
@@ -36,18 +37,6 @@ Version = Literal["2020", "2021"]
 _DEPTH = (
     "None picks the deepest tree whose leaves hold `expected_leaf_rows` rows on average, by a noisy count."
 )
-
-
-def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -> int:
-    """Deepest complete trees whose leaves hold `expected_leaf_rows` rows on average (2021, Sec. 4).
-
-    Examples
-    --------
-    >>> depth_by_occupancy(27_000, n_trees=10, expected_leaf_rows=25)  # credit card default, Table 2
-    6
-    """
-    leaves = n_rows / (n_trees * expected_leaf_rows)
-    return int(min(max(math.log2(max(leaves, 1.0)), 1), MAX_DEPTH))
 
 
 @parameters

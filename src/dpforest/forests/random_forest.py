@@ -18,8 +18,9 @@ from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP, Curator, Noisy
 from dpforest._structure import FlatTrees
 from dpforest._trees import grow_multiway, label_votes
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
+from dpforest.forests.depths import binary_depth, depth_that_tests_half
 from dpforest.forests.docs import shared_parameters
-from dpforest.forests.foresight import Ask, Shape, choose, room_for, shapes_of
+from dpforest.forests.foresight import Ask, Shape, choose, shapes_of
 from dpforest.forests.parameters import ANY_DEPTH, choice, parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
@@ -37,24 +38,6 @@ _OWN_PARAMETERS = """n_estimators : int, default=100
         True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
         the number of trees.
     """
-
-
-def depth_that_tests_half(n_ordered: int, n_nominal: int = 0) -> int:
-    """Depth at which a path has tested half of the features (Fletcher and Islam 2017, equation 16).
-
-    An ordered feature can be tested again, so after d tests s ((s - 1) / s)**d of s are expected to be
-    untested; the smallest d is taken at which that is below s / 2. A nominal feature is tested once: half
-    of them are added.
-
-    Examples
-    --------
-    >>> depth_that_tests_half(10), depth_that_tests_half(6, 8), depth_that_tests_half(0, 22)
-    (7, 8, 11)
-    """
-    depth = 0
-    while n_ordered and ((n_ordered - 1) / n_ordered) ** depth >= 0.5:
-        depth += 1
-    return depth + n_nominal // 2
 
 
 @parameters
@@ -158,11 +141,3 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
             max_depth=self.max_depth,
             disjoint=self.disjoint,
         )
-
-
-def binary_depth(schema: Schema, paper_depth: int, n_trees: int) -> int:
-    """Binary levels for paths of `paper_depth` drawn features, as many as the leaf table has room for."""
-    levels = np.where(schema.nominal, np.ceil(np.log2(schema.n_cells)), 1).astype(int)
-    ordered_again = [1] * paper_depth if not schema.nominal.all() else []  # ordered features may come back
-    needed = sum(sorted([*levels.tolist(), *ordered_again], reverse=True)[:paper_depth])
-    return int(min(needed, room_for(schema, n_trees)))

@@ -23,9 +23,10 @@ from dpforest.forests.base import (
     PrivateForestClassifierBase,
     PrivateForestRegressorBase,
 )
+from dpforest.forests.depths import height_by_noise
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
-from dpforest.forests.parameters import MAX_DEPTH, Rule, choice, parameters, whole
+from dpforest.forests.parameters import Rule, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
@@ -55,21 +56,6 @@ def log_trees(n_rows: float) -> int:
     13
     """
     return 2 * (int(math.log2(min(max(n_rows, 2.0), MAX_ROWS))) // 2) + 1
-
-
-def height_by_noise(n_rows: float, n_trees: int, epsilon: float) -> int:
-    """Largest height at which an average leaf holds as many rows as its noise is wide, n_trees / epsilon.
-
-    Shallower trees (2 to 16 times as many rows per leaf) predicted worse on banknote, wall_robot_4, magic,
-    mushroom, pendigits and adult at epsilon 0.5 and 2.
-
-    Examples
-    --------
-    >>> height_by_noise(30_000, n_trees=15, epsilon=1.0)
-    10
-    """
-    leaves = n_rows * epsilon / n_trees
-    return int(min(max(math.log2(max(leaves, 1.0)), 1), MAX_DEPTH))
 
 
 @parameters

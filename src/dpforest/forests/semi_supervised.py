@@ -26,13 +26,13 @@ from dpforest._trees import (
     sum_leaf_values,
 )
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
+from dpforest.forests.depths import depth_by_halvings
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_labels, count_leaves
 from dpforest.forests.parameters import ANY_DEPTH, choice, parameters, whole
 from dpforest.forests.partitioning import (
     BUDGET_RATIO,
     LEAF_ROWS,
-    depth_by_halvings,
     first_median,
     median_shapes,
 )

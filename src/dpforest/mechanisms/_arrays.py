@@ -6,14 +6,10 @@ one type only and a fractional count is refused instead of being cut off silentl
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-WordArray: TypeAlias = npt.NDArray[np.uint64]
+from dpforest._arrays import IntArray, WordArray
 
 
 def as_int64(name: str, values: npt.ArrayLike, ndim: int | None = None) -> IntArray:

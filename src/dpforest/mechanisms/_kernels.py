@@ -18,8 +18,8 @@ import math
 
 import numpy as np
 
+from dpforest._arrays import FloatArray, IntArray, WordArray
 from dpforest._jit import inlined, kernel, part
-from dpforest.mechanisms._arrays import FloatArray, IntArray, WordArray
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

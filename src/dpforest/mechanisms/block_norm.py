@@ -27,7 +27,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpforest.mechanisms._arrays import FloatArray, IntArray, as_int64
+from dpforest._arrays import FloatArray, IntArray
+from dpforest.mechanisms._arrays import as_int64
 from dpforest.mechanisms.noise import discrete_laplace
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from dpforest.mechanisms._arrays import IntArray, WordArray
+from dpforest._arrays import IntArray, WordArray
 
 _ITEMS_PER_TAPE = 65_536  # bounds the memory of one tape; the results do not depend on it
 _BLOCK_BYTES = 4_096

@@ -43,7 +43,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpforest.mechanisms._arrays import FloatArray, IntArray, as_int64, gaps_below_best
+from dpforest._arrays import FloatArray, IntArray
+from dpforest.mechanisms._arrays import as_int64, gaps_below_best
 from dpforest.mechanisms._exact_choice import exact_choice
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate

@@ -12,7 +12,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpforest.mechanisms._arrays import FloatArray, IntArray, as_int64
+from dpforest._arrays import FloatArray, IntArray
+from dpforest.mechanisms._arrays import as_int64
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
 from dpforest.mechanisms.selection import exponential_log_pmf

@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 from dpforest._curator import Curator, Utility
 from dpforest.forests.base import PrivateForest
+from dpforest.forests.depths import depth_by_occupancy
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
-from dpforest.forests.median import depth_by_occupancy
 from dpforest.forests.parameters import Rule, choice, parameters, real
 from dpforest.privacy import Pool
 from dpforest.schema import Numeric, Schema

@@ -18,10 +18,10 @@ from dpforest._curator import Curator
 from dpforest._structure import FlatTrees
 from dpforest._trees import grow_multiway
 from dpforest.forests.base import PrivateForestClassifierBase
+from dpforest.forests.depths import binary_depth
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
 from dpforest.forests.parameters import ANY_DEPTH, parameters
-from dpforest.forests.random_forest import binary_depth
 from dpforest.papers.published import Domain, PublishedForest, noisy_count_forest
 from dpforest.privacy import Pool
 from dpforest.schema import Schema

@@ -20,10 +20,10 @@ from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
 from dpforest._trees import find_leaves, grow_multiway
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
+from dpforest.forests.depths import binary_depth
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_labels, shapes_of
 from dpforest.forests.parameters import MAX_DEPTH, parameters, real
-from dpforest.forests.random_forest import binary_depth
 from dpforest.papers.published import Domain, PublishedForest, semi_supervised_random_trees
 from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.schema import Schema

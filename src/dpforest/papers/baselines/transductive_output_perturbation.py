@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest._curator import Curator
 from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
@@ -38,8 +39,6 @@ from dpforest.papers.published import Domain, PublishedForest, output_perturbati
 from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, Pool, Query
 from dpforest.schema import Schema
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 UNIT = 256  # standardised values of a feature are whole multiples of 1 / UNIT
 # 0.01, 0.1, 0.3 and 1 were tried at epsilon 2 with a fifth of the rows labelled, on banknote, pendigits,
 # mushroom, wall_robot_4, dry_bean, car and claves.

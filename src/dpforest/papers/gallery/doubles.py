@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.mechanisms import (
     RandomWords,
     Rate,
@@ -35,8 +36,6 @@ from dpforest.schema import Numeric
 
 __all__ = ["bit_attacks", "reachable_counts", "reachable_thresholds"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 UNIFORMS = 2**53
 LARGEST_ROUNDING = 4  # steps of 2**-53; see `reachable_counts`
 

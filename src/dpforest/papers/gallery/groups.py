@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
+from dpforest._arrays import FloatArray
 from dpforest.mechanisms import (
     Rate,
     discrete_laplace_log_pmf,
@@ -25,7 +26,6 @@ from dpforest.papers.published.draws import equal_parts
 
 __all__ = ["CASES", "chunk_loss", "equal_histogram_loss", "equal_label_loss", "scattered_label_loss"]
 
-FloatArray = NDArray[np.float64]
 ONE = Rate(1, 0)
 N_TREES = 10
 PART, LABEL_PART, CHUNK = 50, 5, 4

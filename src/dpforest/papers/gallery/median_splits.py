@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from dpforest._arrays import FloatArray
 from dpforest._curator.utilities import Utility
 from dpforest.mechanisms import (
     RandomWords,
@@ -39,7 +40,6 @@ from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 
 __all__ = ["CASES", "flip_loss", "hidden_medians_loss", "index_loss", "unweighted_error_loss"]
 
-FloatArray = NDArray[np.float64]
 HALF_GAP = 1e-6
 UNIT = Numeric(0, 1)
 PAPER_2020 = "Consul and Williamson 2020"

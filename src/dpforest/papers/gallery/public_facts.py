@@ -15,7 +15,7 @@ import numpy as np
 
 from dpforest.forests import DiPriMeForestClassifier
 from dpforest.forests.base import PrivateForestClassifierBase
-from dpforest.forests.median import depth_by_occupancy
+from dpforest.forests.depths import depth_by_occupancy
 from dpforest.mechanisms import Rate, discrete_laplace_log_pmf
 from dpforest.papers.gallery import rigorous
 from dpforest.papers.gallery.case import Case, Measured, log_ratio, make_case

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from dpforest._arrays import FloatArray
 from dpforest._curator.utilities import Candidates, Subsets, Utility, median_scores
 from dpforest._structure import FlatTrees
 from dpforest.forests.base import PrivateForest
@@ -36,8 +37,6 @@ __all__ = [
     "median_loss",
     "split_loss",
 ]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def amount(estimator: PrivateForest, pool: str) -> Fraction:

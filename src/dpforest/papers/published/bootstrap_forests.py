@@ -28,8 +28,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, labelled_rows
 from dpforest.papers.published.draws import exponential_choice
 from dpforest.papers.published.leaves import mean_noise_scale
@@ -48,9 +48,6 @@ from dpforest.papers.published.multiway import (
 )
 
 __all__ = ["bootstrap_forest", "maximal_vote_forest", "relaxed_forest"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def bootstrap_forest(

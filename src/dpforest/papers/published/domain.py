@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.schema import Classes, Feature, Nominal, Numeric, Range, Schema, SchemaError
 from dpforest.schema.columns import Column
 from dpforest.schema.encoding import cells_of, numbers_of
 from dpforest.schema.tables import read_table, read_vector
 
 __all__ = ["Domain", "domain_of", "labelled_rows", "raw_matrix", "raw_target"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ not secure. The exact choices of the library live in `dpforest.mechanisms`.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["between", "equal_parts", "exponential_choice", "permute_and_flip", "probabilities"]
+from dpforest._arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
+__all__ = ["between", "equal_parts", "exponential_choice", "permute_and_flip", "probabilities"]
 
 
 def probabilities(exponents: FloatArray) -> FloatArray:

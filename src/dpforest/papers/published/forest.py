@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest.papers.published.domain import Domain, checked_rows
 from dpforest.papers.published.trees import BinaryTree
 
 __all__ = ["BinaryForest", "PublishedForest"]
-
-FloatArray = NDArray[np.float64]
 
 
 class PublishedForest(ABC):

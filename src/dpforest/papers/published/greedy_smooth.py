@@ -16,8 +16,8 @@ keep their budget on all small tables that were tried: the sensitivity falls lik
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, labelled_rows
 from dpforest.papers.published.draws import equal_parts, exponential_choice
 from dpforest.papers.published.multiway import (
@@ -32,9 +32,6 @@ from dpforest.papers.published.multiway import (
 from dpforest.papers.published.smooth_sensitivity import draw_labels
 
 __all__ = ["greedy_smooth_forest"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def greedy_smooth_forest(

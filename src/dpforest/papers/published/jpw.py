@@ -16,16 +16,14 @@ leaf: a leaf that no training row reached has its noise all the same.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray, WordArray
 from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
 from dpforest.papers.published.forest import PublishedForest
-from dpforest.papers.published.smooth_sensitivity import Keys, leaf_keys, uniform_of
+from dpforest.papers.published.smooth_sensitivity import leaf_keys, uniform_of
 
 __all__ = ["NoisyCountForest", "noisy_count_forest"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _NOISE = 2**20  # what a number mixed from a key is for: beyond all categories
 
 
@@ -104,8 +102,8 @@ class NoisyCountForest(PublishedForest):
         Public facts.
     """
 
-    seeds: Keys
-    leaves: Keys
+    seeds: WordArray
+    leaves: WordArray
     counts: FloatArray
     depth: int
     scale: float
@@ -119,7 +117,7 @@ class NoisyCountForest(PublishedForest):
             total += self.noisy_counts(leaf_keys(X, np.full(len(X), seed), self.domain, self.depth))
         return total
 
-    def noisy_counts(self, keys: Keys) -> FloatArray:
+    def noisy_counts(self, keys: WordArray) -> FloatArray:
         """Return the noisy class counts of leaves."""
         columns = [uniform_of(keys, _NOISE + label) for label in range(self.domain.n_classes)]
         centred = np.stack(columns, axis=1) + 2.0**-54 - 0.5  # never an end point

@@ -4,14 +4,11 @@
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.trees import BinaryTree
 
 __all__ = ["class_counts", "mean_noise_scale", "noisy_means"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def class_counts(tree: BinaryTree, X: FloatArray, y: IntArray, n_classes: int) -> FloatArray:

@@ -19,15 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
 from dpforest.papers.published.forest import PublishedForest
 
 __all__ = ["LinearPredictor", "output_perturbation"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 # From labelled and unlabelled rows to pairs of neighbours: which unlabelled row, which labelled row.
 Neighbours = Callable[[FloatArray, FloatArray], tuple[IntArray, IntArray]]
 _STEPS = 50  # Newton converges in about ten

@@ -20,8 +20,8 @@ here all values have a child. Five equal bins, as in the comparisons.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.bootstrap_forests import is_pure
 from dpforest.papers.published.domain import Domain, labelled_rows
 from dpforest.papers.published.draws import exponential_choice
@@ -37,9 +37,6 @@ from dpforest.papers.published.multiway import (
 )
 
 __all__ = ["local_sensitivity_forest"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def local_sensitivity_forest(

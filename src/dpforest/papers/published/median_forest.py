@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest.papers.published.domain import Domain, labelled_rows
 from dpforest.papers.published.draws import equal_parts
 from dpforest.papers.published.forest import BinaryForest
@@ -31,7 +32,6 @@ from dpforest.papers.published.trees import BinaryTree, grow
 
 __all__ = ["dipri_me"]
 
-FloatArray = NDArray[np.float64]
 NO_NOISE = 1e9  # stands for an infinite epsilon, which times a score of 0 would be undefined
 
 

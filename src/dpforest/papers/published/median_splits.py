@@ -27,13 +27,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.draws import between, exponential_choice, permute_and_flip
 from dpforest.papers.published.trees import Ranges, Split
 
 __all__ = ["Candidates", "Variant", "Version"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Variant = Literal["uniform", "exponential", "permute_and_flip"]
 Version = Literal["2021", "2020"]
 

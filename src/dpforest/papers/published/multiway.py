@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, checked_rows
 from dpforest.papers.published.forest import PublishedForest
 
@@ -31,8 +32,6 @@ __all__ = [
     "squared_errors",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Criterion = Literal["gini", "max_operator", "information_gain"]
 LEAF = -1
 BINS = 5

@@ -25,8 +25,8 @@ such means: N is private.
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
 from dpforest.papers.published.draws import equal_parts, exponential_choice
 from dpforest.papers.published.forest import BinaryForest
@@ -35,8 +35,6 @@ from dpforest.papers.published.trees import BinaryTree, Ranges, Split, grow
 
 __all__ = ["partitioning_ensemble", "transductive_ensemble"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 SMALLEST_SPLIT = 11  # rows; Algorithm 1 makes leaves of ten and fewer
 N_CANDIDATES = 100
 GROWTH = 1.5

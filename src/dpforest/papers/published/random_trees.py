@@ -26,8 +26,8 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, labelled_rows
 from dpforest.papers.published.forest import BinaryForest
 from dpforest.papers.published.leaves import class_counts, noisy_means
@@ -35,8 +35,6 @@ from dpforest.papers.published.trees import LEAF, BinaryTree
 
 __all__ = ["Voting", "random_decision_trees"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Voting = Literal["majority", "threshold", "probabilistic"]
 Negative = Literal["random", "zero"]
 ROWS_TIMES_BUDGET = 1000  # Section 6: eta = 1000 / n

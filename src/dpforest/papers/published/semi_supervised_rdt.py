@@ -11,17 +11,14 @@ True: random splits cost nothing, and neither do nodes that public rows leave wh
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
 from dpforest.papers.published.forest import BinaryForest
 from dpforest.papers.published.leaves import class_counts
 from dpforest.papers.published.trees import BinaryTree, Ranges, Split, grow
 
 __all__ = ["semi_supervised_random_trees"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def semi_supervised_random_trees(

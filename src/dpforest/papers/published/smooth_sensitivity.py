@@ -20,17 +20,14 @@ label all the same.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray, WordArray
 from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
 from dpforest.papers.published.draws import equal_parts, probabilities
 from dpforest.papers.published.forest import PublishedForest
 
 __all__ = ["SmoothForest", "smooth_sensitivity_forest"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FEATURE, _POINT, _LABEL, _CHILD = range(1, 5)  # what a number mixed from a key is for
@@ -151,7 +148,7 @@ def draw_labels(counts: FloatArray, epsilon: float, rng: np.random.Generator) ->
     return np.asarray(below.sum(axis=1))
 
 
-def leaf_keys(X: FloatArray, keys: Keys, domain: Domain, depth: int) -> Keys:
+def leaf_keys(X: FloatArray, keys: WordArray, domain: Domain, depth: int) -> WordArray:
     """Walk rows down to their leaves, each from the root whose key is given.
 
     A node tests a feature drawn uniformly: a continuous one at a uniform point of what is left of its domain,
@@ -179,7 +176,7 @@ def leaf_keys(X: FloatArray, keys: Keys, domain: Domain, depth: int) -> Keys:
     return keys
 
 
-def _mix(keys: Keys, purpose: Keys | np.uint64 | int) -> Keys:
+def _mix(keys: WordArray, purpose: WordArray | np.uint64 | int) -> WordArray:
     """Mix keys with a purpose into fresh 64 bits: the finaliser of SplitMix64."""
     z = keys + np.asarray(purpose, dtype=np.uint64) * np.full(1, _GOLDEN)  # arrays wrap around silently
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -187,7 +184,7 @@ def _mix(keys: Keys, purpose: Keys | np.uint64 | int) -> Keys:
     return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
 
 
-def uniform_of(keys: Keys, purpose: int) -> FloatArray:
+def uniform_of(keys: WordArray, purpose: int) -> FloatArray:
     """Return a number from [0, 1) for every key, always the same for the same purpose."""
     return np.asarray((_mix(keys, purpose) >> np.uint64(11)) * 2.0**-53)
 
@@ -210,8 +207,8 @@ class SmoothForest(PublishedForest):
         Public facts.
     """
 
-    seeds: Keys
-    leaves: Keys
+    seeds: WordArray
+    leaves: WordArray
     labels: IntArray
     depth: int
     domain: Domain
@@ -229,7 +226,7 @@ class SmoothForest(PublishedForest):
                 ] += 1
         return total
 
-    def labels_of(self, keys: Keys) -> IntArray:
+    def labels_of(self, keys: WordArray) -> IntArray:
         """Return the labels of leaves; an empty leaf has a random one, always the same."""
         guess = (uniform_of(keys, _LABEL) * self.domain.n_classes).astype(np.int64)
         if not len(self.leaves):

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.domain import Domain
 
 __all__ = ["BinaryTree", "Ranges", "Split", "grow"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 LEAF = -1
 
 

@@ -10,11 +10,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from dpforest._arrays import FloatArray
 from dpforest.papers.theory.checks import require
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def laplace_variance(epsilon: float, sensitivity: float = 1.0) -> float:

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpforest.forests.random_forest import depth_that_tests_half
+from dpforest.forests.depths import depth_that_tests_half
 from dpforest.papers.theory.checks import require
 from dpforest.papers.theory.noise import exponential_mechanism_pmf, permute_and_flip_pmf
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest.papers.experiments.experiment import Cell, Setting
 from dpforest.papers.published import domain_of, raw_matrix, raw_target
 from dpforest.papers.published.draws import equal_parts
@@ -14,7 +14,6 @@ from dpforest.papers.published.smooth_sensitivity import label_probabilities, le
 
 __all__ = ["leaf_counts", "over_leaves"]
 
-FloatArray = NDArray[np.float64]
 N_TREES = 100
 
 
