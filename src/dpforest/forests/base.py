@@ -153,7 +153,17 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
     ) -> PublishedForest:
         """Run the paper's own form, which is not private."""
-        raise NotImplementedError
+        from dpforest.papers import published
+
+        form = getattr(published, self._published)
+        forest: PublishedForest = form(
+            X, y, domain, rng, epsilon=float(self.epsilon), **self._paper_options()
+        )
+        return forest
+
+    def _paper_options(self) -> dict[str, Any]:
+        """Name what the paper's own form takes besides the budget."""
+        return {"n_trees": self.n_estimators, "max_depth": self.max_depth}
 
     # --- the way of the data ---------------------------------------------------------------------------
 

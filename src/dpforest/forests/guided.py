@@ -20,8 +20,8 @@ from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
-from dpforest.forests.guided_config import COUNTING
 from dpforest.forests.parameters import choice, parameters, whole
+from dpforest.forests.pools import COUNTING
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier

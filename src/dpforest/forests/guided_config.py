@@ -17,7 +17,6 @@ from typing import NamedTuple
 from dpforest._linear import AdditiveConfig, LinearConfig
 from dpforest._trees import PruningConfig
 
-COUNTING = Fraction(2, 100)  # of the whole budget, for noisy totals; study: 1 to 5 % are alike
 NEVER = float("inf")
 
 Weights = tuple[tuple[float, float], ...]  # of the tree and of the linear part

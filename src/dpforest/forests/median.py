@@ -10,9 +10,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpforest._curator import PERMUTE_AND_FLIP, Curator, Utility, median_scores
 from dpforest._structure import FlatTrees
 from dpforest._trees import grow_best_median, grow_greedy, grow_median
@@ -25,12 +22,13 @@ from dpforest.forests.depths import depth_by_occupancy
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
 from dpforest.forests.parameters import choice, parameters, real, whole
+from dpforest.forests.pools import splits_and_leaves
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
 
 if TYPE_CHECKING:
-    from dpforest.papers.published import Domain, PublishedForest
+    pass
 
 Variant = Literal["uniform", "exponential", "permute_and_flip"]
 Version = Literal["2020", "2021"]
@@ -62,14 +60,12 @@ class _MedianForest(PrivateForest):
     }
 
     def _pools(self) -> list[Pool]:
-        counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
-        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
-        splitting = (1 - counting) * share
-        return [
-            Pool("count", counting, "noisy number of rows, from which the depth follows"),
-            Pool("splits", splitting, "private splits, an equal part for each level"),
-            Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
-        ]
+        return splits_and_leaves(
+            self.max_depth,
+            self.split_share,
+            "from which the depth follows",
+            "private splits, an equal part for each level",
+        )
 
     def _utility(self) -> Utility:
         return Utility.GINI if self._task == "classification" else Utility.SQUARED_ERROR
@@ -107,26 +103,16 @@ class _MedianForest(PrivateForest):
             return grow_best_median(curator, "splits", n_trees, depth, self.max_features)
         return grow_greedy(curator, "splits", n_trees, depth, self._utility(), self.max_features)
 
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        from dpforest.papers.published import dipri_me
-
-        return dipri_me(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            variant=self.variant,
-            version=self.version,
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-            max_features=self.max_features,
-            split_share=self.split_share,
-            leaf_rows=self.expected_leaf_rows,
-            disjoint=self.disjoint,
-        )
+    def _paper_options(self) -> dict[str, Any]:
+        return {
+            **super()._paper_options(),
+            "variant": self.variant,
+            "version": self.version,
+            "max_features": self.max_features,
+            "split_share": self.split_share,
+            "leaf_rows": self.expected_leaf_rows,
+            "disjoint": self.disjoint,
+        }
 
 
 _OWN_PARAMETERS = """n_estimators : int, default=10

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dpforest._curator import Curator
 from dpforest._structure import FlatTrees
 from dpforest._trees import geometric_shares, grow_median
@@ -21,12 +18,13 @@ from dpforest.forests.depths import depth_by_halvings
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, count_leaves, shapes_of
 from dpforest.forests.parameters import ANY_DEPTH, MAX_DEPTH, parameters, real
+from dpforest.forests.pools import splits_and_leaves
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
 
 if TYPE_CHECKING:
-    from dpforest.papers.published import Domain, PublishedForest
+    pass
 
 BUDGET_RATIO = Fraction(3, 2)  # each level gets this times the budget of the level above (eq. 7)
 LEAF_ROWS = 5  # the paper splits nodes of more than 10 rows, so its leaves hold 5 to 10
@@ -65,14 +63,12 @@ class _Partitioning(PrivateForest):
     _rules: ClassVar = {**PrivateForest._rules, "split_share": real(0, 1)}
 
     def _pools(self) -> list[Pool]:
-        counting = Fraction(2, 100) if self.max_depth is None else Fraction(0)
-        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
-        splitting = (1 - counting) * share
-        return [
-            Pool("count", counting, "noisy number of rows, which limits the depth"),
-            Pool("splits", splitting, "private medians, each level 3/2 of the one above"),
-            Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
-        ]
+        return splits_and_leaves(
+            self.max_depth,
+            self.split_share,
+            "which limits the depth",
+            "private medians, each level 3/2 of the one above",
+        )
 
     def _shapes(self, schema: Schema) -> Iterator[Shape]:
         return median_shapes(schema, self.n_estimators, self.max_depth)
@@ -90,21 +86,8 @@ class _Partitioning(PrivateForest):
         shares = geometric_shares(depth, BUDGET_RATIO)
         return grow_median(curator, "splits", self.n_estimators, depth, shares)
 
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        from dpforest.papers.published import partitioning_ensemble
-
-        return partitioning_ensemble(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-            split_share=self.split_share,
-        )
+    def _paper_options(self) -> dict[str, Any]:
+        return {**super()._paper_options(), "split_share": self.split_share}
 
 
 @parameters

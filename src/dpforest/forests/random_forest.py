@@ -27,7 +27,7 @@ from dpforest.privacy import Pool
 from dpforest.schema import Schema
 
 if TYPE_CHECKING:
-    from dpforest.papers.published import Domain, PublishedForest
+    pass
 
 _OWN_PARAMETERS = """n_estimators : int, default=100
         Number of trees.
@@ -126,18 +126,5 @@ class RandomDecisionForestClassifier(PrivateForestClassifierBase):
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return label_votes(release.statistics, release.schema.classes.n_classes)
 
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        from dpforest.papers.published import smooth_sensitivity_forest
-
-        return smooth_sensitivity_forest(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-            disjoint=self.disjoint,
-        )
+    def _paper_options(self) -> dict[str, Any]:
+        return {**super()._paper_options(), "disjoint": self.disjoint}

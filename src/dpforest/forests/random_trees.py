@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from dpforest.forests.depths import height_by_noise
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
 from dpforest.forests.parameters import Rule, choice, parameters, whole
+from dpforest.forests.pools import counting_share
 from dpforest.forests.release import PrivateRelease
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
@@ -69,7 +69,7 @@ class _RandomTrees(PrivateForest):
 
     def _pools(self) -> list[Pool]:
         counts = self.n_estimators == "log" or self.max_depth is None
-        counting = Fraction(2, 100) if counts else Fraction(0)
+        counting = counting_share(counts)
         return [
             Pool("count", counting, "noisy number of rows, from which trees and height follow"),
             Pool("leaves", 1 - counting, "noisy statistics of every leaf, an equal part for each tree"),

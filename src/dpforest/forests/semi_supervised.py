@@ -36,6 +36,7 @@ from dpforest.forests.partitioning import (
     first_median,
     median_shapes,
 )
+from dpforest.forests.pools import counting_share
 from dpforest.forests.release import Trained
 from dpforest.privacy import NeighboringRelation, Pool
 from dpforest.schema import Schema
@@ -139,7 +140,7 @@ class SemiSupervisedPartitioningEnsembleClassifier(_LabelPrivate):
     def _pools(self) -> list[Pool]:
         if not self.feature_privacy:
             return [Pool("leaves", Fraction(1), "noisy class counts of every leaf")]
-        counting = Fraction(2 * self._counted(), 100) if self.max_depth is None else Fraction(0)
+        counting = self._counted() * counting_share(self.max_depth is None)
         each = (1 - counting) / 2 if self.persons_in_both else 1 - counting
         parts = ("all rows", "all rows") if self.persons_in_both else ("unlabelled rows", "labelled rows")
         splitting = each if self.max_depth != 0 else Fraction(0)

@@ -122,7 +122,9 @@ def _read_bytes(values: Any) -> Part:
 
 
 def _filled(values: Any) -> NDArray[Any]:
-    if str(values.type) == "halffloat":  # whose gaps older pyarrow cannot fill; every one of them is a float32
+    if (
+        str(values.type) == "halffloat"
+    ):  # whose gaps older pyarrow cannot fill; every one of them is a float32
         values = values.cast("float32")
     zero = False if str(values.type) == "bool" else 0
     return values.fill_null(zero).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

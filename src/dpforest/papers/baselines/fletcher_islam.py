@@ -28,7 +28,6 @@ from dpforest.papers.baselines.greedy import (
     GreedyForest,
     coarse,
 )
-from dpforest.papers.published import Domain, PublishedForest, local_sensitivity_forest
 from dpforest.schema import Schema
 
 _OWN_PARAMETERS = (
@@ -127,19 +126,8 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
         shares = class_shares(statistics)
         return np.asarray(majority_votes(shares) * shares.max(axis=-1, keepdims=True))
 
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        return local_sensitivity_forest(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-            pruning=self.pruning,
-        )
+    def _paper_options(self) -> dict[str, Any]:
+        return {**super()._paper_options(), "pruning": self.pruning}
 
 
 def _free_roots(grown: list[FlatTrees], n_columns: int) -> NDArray[np.int32]:

@@ -12,14 +12,16 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from dpforest._curator import Curator, Utility
+from dpforest._structure import FlatTrees
+from dpforest._trees import grow_greedy
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.depths import depth_by_occupancy
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
 from dpforest.forests.parameters import Rule, choice, parameters, real
+from dpforest.forests.pools import splits_and_leaves
 from dpforest.privacy import Pool
 from dpforest.schema import Numeric, Schema
 
-COUNTING = Fraction(2, 100)  # of the budget, for the noisy number of rows
 BINS_BY_DEFAULT = 8
 
 Criterion = Literal["gini", "max_operator", "information_gain"]
@@ -78,27 +80,38 @@ class GreedyForest(PrivateForest):
     }
 
     def _pools(self) -> list[Pool]:
-        counting = COUNTING if self.max_depth is None else Fraction(0)
-        share = Fraction(repr(self.split_share)) if self.max_depth != 0 else Fraction(0)
-        splitting = (1 - counting) * share
-        return [
-            Pool("count", counting, "noisy number of rows, from which the depth follows"),
-            Pool("splits", splitting, "splits by the target, an equal part for each level"),
-            Pool("leaves", 1 - counting - splitting, "noisy statistics of every leaf"),
-        ]
+        return splits_and_leaves(
+            self.max_depth,
+            self.split_share,
+            "from which the depth follows",
+            "splits by the target, an equal part for each level",
+        )
 
     def _score(self) -> Utility:
         """Return the score of a split."""
         return Utility.GINI
 
     def _shapes(self, schema: Schema) -> Iterator[Shape]:
-        slots = min(getattr(self, "max_features", None) or schema.n_columns, schema.n_columns)
+        slots = min(self._features_per_node() or schema.n_columns, schema.n_columns)
         return shapes_of(schema, self.n_estimators, self.max_depth, slots, codes_of(schema))
 
     def _asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         level = Fraction(1, max(shape.depth, 1))
         splits = choose("splits", level, shape.n_trees, self._score().range_for(schema))
         return [Ask("count"), splits, count_leaves(schema, copies=shape.n_trees)]
+
+    def _features_per_node(self) -> int | None:
+        """Features that a node compares, None for all; not every paper has a parameter for it."""
+        return getattr(self, "max_features", None)
+
+    def _grow(self, curator: Curator) -> FlatTrees:
+        return self._grow_to(curator, self._depth(curator))
+
+    def _grow_to(self, curator: Curator, depth: int) -> FlatTrees:
+        """Choose feature and cut of every node together, by the score."""
+        return grow_greedy(
+            curator, "splits", self.n_estimators, depth, self._score(), self._features_per_node()
+        )
 
     def _depth(self, curator: Curator, rows_shared_by: int = 1) -> int:
         """Levels of splits, for trees that share the rows out among `rows_shared_by` of them."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,11 +21,10 @@ from dpforest.forests.depths import binary_depth
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, count_leaves, shapes_of
 from dpforest.forests.parameters import ANY_DEPTH, parameters
+from dpforest.forests.pools import counting_share
 from dpforest.papers.published import Domain, PublishedForest, noisy_count_forest
 from dpforest.privacy import Pool
 from dpforest.schema import Schema
-
-COUNTING = Fraction(2, 100)
 
 
 def jpw_depth(n_categories: NDArray[Any], n_rows: float) -> int:
@@ -102,7 +100,7 @@ class JPWForestClassifier(PrivateForestClassifierBase):
     _published_depth: ClassVar[int] = ANY_DEPTH
 
     def _pools(self) -> list[Pool]:
-        counting = COUNTING if self.max_depth is None else Fraction(0)
+        counting = counting_share(self.max_depth is None)
         return [
             Pool("count", counting, "noisy number of rows, from which the depth follows"),
             Pool("leaves", 1 - counting, "noisy class counts of every leaf, an equal part for each tree"),

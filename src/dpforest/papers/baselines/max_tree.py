@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Curator, Utility
-from dpforest._structure import FlatTrees
-from dpforest._trees import class_shares, grow_greedy, majority_votes
+from dpforest._curator import Utility
+from dpforest._trees import class_shares, majority_votes
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.papers.baselines.greedy import DEPTH_BY_ROWS, PLAN_PARAMETERS, GreedyForest
-from dpforest.papers.published import Domain, PublishedForest, maximal_vote_forest
 
 _OWN_PARAMETERS = (
     """n_estimators : int, default=10
@@ -67,22 +65,5 @@ class MaxTreeClassifier(GreedyForest, PrivateForestClassifierBase):
     def _score(self) -> Utility:
         return Utility.MAX_OPERATOR
 
-    def _grow(self, curator: Curator) -> FlatTrees:
-        depth = self._depth(curator)
-        return grow_greedy(curator, "splits", self.n_estimators, depth, self._score())
-
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return majority_votes(class_shares(release.statistics))
-
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        return maximal_vote_forest(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-        )

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Curator, Utility
-from dpforest._structure import FlatTrees
-from dpforest._trees import class_shares, grow_greedy, majority_votes
+from dpforest._curator import Utility
+from dpforest._trees import class_shares, majority_votes
 from dpforest.forests.base import PrivateForestClassifierBase, PrivateForestRegressorBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters, whole
@@ -31,7 +30,6 @@ from dpforest.papers.baselines.greedy import (
     GreedyForest,
     coarse,
 )
-from dpforest.papers.published import Domain, PublishedForest, bootstrap_forest
 from dpforest.schema import Schema
 
 _TREES = """n_estimators : int, default=10
@@ -58,24 +56,8 @@ class _PatilSingh(GreedyForest):
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:
         return coarse(schema, self.bins)
 
-    def _grow(self, curator: Curator) -> FlatTrees:
-        depth = self._depth(curator)
-        return grow_greedy(curator, "splits", self.n_estimators, depth, self._score(), self.max_features)
-
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        return bootstrap_forest(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-            criterion=getattr(self, "criterion", "gini"),
-            max_features=self.max_features,
-        )
+    def _paper_options(self) -> dict[str, Any]:
+        return {**super()._paper_options(), "max_features": self.max_features}
 
 
 @parameters
@@ -127,6 +109,9 @@ class PatilSinghForestClassifier(_PatilSingh, PrivateForestClassifierBase):
 
     def _score(self) -> Utility:
         return CRITERIA[self.criterion]
+
+    def _paper_options(self) -> dict[str, Any]:
+        return {**super()._paper_options(), "criterion": self.criterion}
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return majority_votes(class_shares(release.statistics))

@@ -8,12 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpforest._curator import Curator, Utility
-from dpforest._structure import FlatTrees
-from dpforest._trees import grow_greedy
+from dpforest._curator import Utility
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.parameters import parameters, whole
@@ -26,7 +21,6 @@ from dpforest.papers.baselines.greedy import (
     Criterion,
     GreedyForest,
 )
-from dpforest.papers.published import Domain, PublishedForest, relaxed_forest
 
 _OWN_PARAMETERS = (
     """n_estimators : int, default=100
@@ -96,21 +90,5 @@ class RanaForestClassifier(GreedyForest, PrivateForestClassifierBase):
     def _score(self) -> Utility:
         return CRITERIA[self.criterion]
 
-    def _grow(self, curator: Curator) -> FlatTrees:
-        depth, score = self._depth(curator), self._score()
-        return grow_greedy(curator, "splits", self.n_estimators, depth, score, self.max_features)
-
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        return relaxed_forest(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-            criterion=self.criterion,
-            max_features=self.max_features,
-        )
+    def _paper_options(self) -> dict[str, Any]:
+        return {**super()._paper_options(), "criterion": self.criterion, "max_features": self.max_features}

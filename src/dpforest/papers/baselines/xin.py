@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator import PERMUTE_AND_FLIP, Curator, Noisy
 from dpforest._structure import FlatTrees
-from dpforest._trees import grow_greedy, label_votes
+from dpforest._trees import label_votes
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease
 from dpforest.papers.baselines.greedy import DEPTH_BY_ROWS, PLAN_PARAMETERS, GreedyForest
-from dpforest.papers.published import Domain, PublishedForest, greedy_smooth_forest
 from dpforest.schema import Schema
 
 _OWN_PARAMETERS = (
@@ -75,23 +74,10 @@ class XinForestClassifier(GreedyForest, PrivateForestClassifierBase):
     def _grow(self, curator: Curator) -> FlatTrees:
         depth = self._depth(curator, rows_shared_by=self.n_estimators)
         curator.scatter_rows(self.n_estimators)
-        return grow_greedy(curator, "splits", self.n_estimators, depth, self._score())
+        return self._grow_to(curator, depth)
 
     def _fill(self, curator: Curator, trees: FlatTrees) -> Noisy:
         return Noisy(curator.leaf_labels("leaves", trees), 0.0)
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return label_votes(release.statistics, release.schema.classes.n_classes)
-
-    def _publish(
-        self, X: NDArray[np.float64], y: NDArray[Any], domain: Domain, rng: np.random.Generator
-    ) -> PublishedForest:
-        return greedy_smooth_forest(
-            X,
-            y,
-            domain,
-            rng,
-            epsilon=float(self.epsilon),
-            n_trees=self.n_estimators,
-            max_depth=self.max_depth,
-        )

@@ -30,7 +30,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray
-from dpforest.papers.published.domain import Domain, labelled_rows
+from dpforest.papers.published.domain import Domain, demand_classes
 from dpforest.papers.published.draws import exponential_choice
 from dpforest.papers.published.leaves import mean_noise_scale
 from dpforest.papers.published.multiway import (
@@ -41,7 +41,6 @@ from dpforest.papers.published.multiway import (
     MultiwayTree,
     Node,
     class_scores,
-    depth_from_rows,
     grow,
     score_sensitivity,
     squared_errors,
@@ -97,8 +96,8 @@ def bootstrap_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    rows = BinnedRows.of(*labelled_rows(X, y, domain), domain)
-    depth = depth_from_rows(len(rows.codes)) if max_depth is None else max_depth
+    rows = BinnedRows.of(X, y, domain)
+    depth = rows.depth(max_depth)
     trees = []
     for _ in range(n_trees):
         sample = bootstrap(rows, rng)
@@ -142,7 +141,7 @@ def maximal_vote_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    _demand_classes(domain)
+    demand_classes(domain, "maximal votes")
     return bootstrap_forest(
         X, y, domain, rng, epsilon=epsilon, n_trees=n_trees, max_depth=max_depth, criterion="max_operator"
     )
@@ -185,9 +184,8 @@ def relaxed_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    _demand_classes(domain)
-    rows = BinnedRows.of(*labelled_rows(X, y, domain), domain)
-    depth = depth_from_rows(len(rows.codes)) if max_depth is None else max_depth
+    rows = BinnedRows.of(X, y, domain, classes_for="class counts")
+    depth = rows.depth(max_depth)
     part = epsilon / (2 * depth + 1)
     most_values = int(rows.n_values.max())
 
@@ -277,8 +275,3 @@ def _choose(
 
 def _with_values(tree: MultiwayTree, values: FloatArray) -> MultiwayTree:
     return MultiwayTree(tree.feature, tree.first_child, np.where(tree.feature[:, None] == LEAF, values, 0.0))
-
-
-def _demand_classes(domain: Domain) -> None:
-    if not domain.n_classes:
-        raise ValueError("class counts are for classification only.")

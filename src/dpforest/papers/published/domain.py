@@ -178,6 +178,21 @@ def labelled_rows(
     return X[~np.isnan(targets)], targets[~np.isnan(targets)]
 
 
+def classified_rows(
+    X: NDArray[Any], y: NDArray[Any], domain: Domain, what: str
+) -> tuple[FloatArray, IntArray]:
+    """Keep the rows whose class is known; `what` there is needs classes."""
+    demand_classes(domain, what)
+    X, labels = labelled_rows(X, y, domain)
+    return X, labels.astype(np.int64)
+
+
+def demand_classes(domain: Domain, what: str) -> None:
+    """Refuse regression."""
+    if not domain.n_classes:
+        raise ValueError(f"{what} are for classification only.")
+
+
 def checked_rows(X: NDArray[Any], domain: Domain) -> FloatArray:
     """Return a matrix as doubles after a look at its shape."""
     X = np.asarray(X, dtype=np.float64)

@@ -18,7 +18,7 @@ keep their budget on all small tables that were tried: the sensitivity falls lik
 import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray
-from dpforest.papers.published.domain import Domain, labelled_rows
+from dpforest.papers.published.domain import Domain
 from dpforest.papers.published.draws import equal_parts, exponential_choice
 from dpforest.papers.published.multiway import (
     BinnedRows,
@@ -26,7 +26,6 @@ from dpforest.papers.published.multiway import (
     MultiwayTree,
     Node,
     class_scores,
-    depth_from_rows,
     grow,
 )
 from dpforest.papers.published.smooth_sensitivity import draw_labels
@@ -76,10 +75,8 @@ def greedy_smooth_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if not domain.n_classes:
-        raise ValueError("majority labels are for classification only.")
-    rows = BinnedRows.of(*labelled_rows(X, y, domain), domain)
-    depth = depth_from_rows(len(rows.codes) // n_trees) if max_depth is None else max_depth
+    rows = BinnedRows.of(X, y, domain, classes_for="majority labels")
+    depth = rows.depth(max_depth, n_trees)
     part = epsilon / (depth + 1)
     groups = equal_parts(len(rows.codes), n_trees, rng)
     return MultiwayForest([_tree(rows.take(group), depth, part, rng) for group in groups], domain)

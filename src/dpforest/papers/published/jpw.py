@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray, WordArray
-from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
+from dpforest.papers.published.domain import Domain, checked_rows, classified_rows
 from dpforest.papers.published.forest import PublishedForest
 from dpforest.papers.published.smooth_sensitivity import leaf_keys, uniform_of
 
@@ -69,13 +69,11 @@ def noisy_count_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if not domain.n_classes:
-        raise ValueError("class counts are for classification only.")
-    X, labels = labelled_rows(X, y, domain)
+    X, labels = classified_rows(X, y, domain, "class counts")
     seeds = rng.integers(0, 2**64, size=n_trees, dtype=np.uint64)
     met = [leaf_keys(X, np.full(len(X), seed), domain, max_depth) for seed in seeds]
     leaves, slot = np.unique(np.concatenate(met), return_inverse=True)
-    codes = slot * domain.n_classes + np.tile(labels.astype(np.int64), n_trees)
+    codes = slot * domain.n_classes + np.tile(labels, n_trees)
     counts = np.bincount(codes, minlength=len(leaves) * domain.n_classes).astype(np.float64)
     return NoisyCountForest(
         seeds, leaves, counts.reshape(-1, domain.n_classes), max_depth, n_trees / epsilon, domain

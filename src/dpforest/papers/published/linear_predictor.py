@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray
-from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
+from dpforest.papers.published.domain import Domain, checked_rows, classified_rows
 from dpforest.papers.published.forest import PublishedForest
 
 __all__ = ["LinearPredictor", "output_perturbation"]
@@ -69,16 +69,14 @@ def output_perturbation(
     LinearPredictor
         Its votes are scores of the classes.
     """
-    if not domain.n_classes:
-        raise ValueError("a linear classifier is for classification only.")
-    X, labels = labelled_rows(X, y, domain)
+    X, labels = classified_rows(X, y, domain, "linear classifiers")
     known, others = unit_rows(X, domain), unit_rows(checked_rows(unlabelled, domain), domain)
     votes = np.zeros((len(others), domain.n_classes))
     for other, one in zip(*neighbours(known, others), strict=True):
         votes[other, labels[one]] += 1
     spoken_for = votes.any(axis=1)
     rows = np.concatenate([known, others[spoken_for]])
-    codes = np.concatenate([labels.astype(np.int64), votes[spoken_for].argmax(axis=1)])
+    codes = np.concatenate([labels, votes[spoken_for].argmax(axis=1)])
     positives = [1] if domain.n_classes == 2 else range(domain.n_classes)
     scale = noise_scale(n_neighbors, len(rows), regularization, epsilon / len(positives))
     weights = []

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray
 from dpforest.papers.published.bootstrap_forests import is_pure
-from dpforest.papers.published.domain import Domain, labelled_rows
+from dpforest.papers.published.domain import Domain
 from dpforest.papers.published.draws import exponential_choice
 from dpforest.papers.published.multiway import (
     LEAF,
@@ -32,7 +32,6 @@ from dpforest.papers.published.multiway import (
     MultiwayTree,
     Node,
     class_scores,
-    depth_from_rows,
     grow,
 )
 
@@ -84,10 +83,8 @@ def local_sensitivity_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if not domain.n_classes:
-        raise ValueError("Gini impurities are for classification only.")
-    rows = BinnedRows.of(*labelled_rows(X, y, domain), domain)
-    depth = depth_from_rows(len(rows.codes)) if max_depth is None else max_depth
+    rows = BinnedRows.of(X, y, domain, classes_for="Gini impurities")
+    depth = rows.depth(max_depth)
     part = epsilon / (n_trees * (2 * depth + 1))
     roots: list[int] = []
     trees = []

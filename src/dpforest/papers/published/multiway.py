@@ -9,13 +9,13 @@ has one value per category and two more for missing and other. A feature is used
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._arrays import FloatArray, IntArray
-from dpforest.papers.published.domain import Domain, checked_rows
+from dpforest.papers.published.domain import Domain, checked_rows, demand_classes, labelled_rows
 from dpforest.papers.published.forest import PublishedForest
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "MultiwayTree",
     "Node",
     "class_scores",
-    "depth_from_rows",
     "grow",
     "score_sensitivity",
     "squared_errors",
@@ -60,10 +59,17 @@ class BinnedRows:
     n_classes: int
 
     @classmethod
-    def of(cls, X: FloatArray, y: NDArray[np.int64] | FloatArray, domain: Domain) -> "BinnedRows":
-        """Bin the features."""
+    def of(cls, X: FloatArray, y: NDArray[Any], domain: Domain, classes_for: str = "") -> "BinnedRows":
+        """Bin the rows whose target is known; only classes will do where there is something for them."""
+        if classes_for:
+            demand_classes(domain, classes_for)
+        X, target = labelled_rows(X, y, domain)
         n_values = np.where(domain.nominal, domain.n_categories + 2, BINS)
-        return cls(bin_codes(X, domain), y, n_values, domain.n_classes)
+        return cls(bin_codes(X, domain), target, n_values, domain.n_classes)
+
+    def depth(self, max_depth: int | None, n_parts: int = 1) -> int:
+        """Features on a path; where the user does not say, from the exact number of rows of a part."""
+        return depth_from_rows(len(self.codes) // n_parts) if max_depth is None else max_depth
 
     def take(self, rows: IntArray) -> "BinnedRows":
         """Return some rows, repeated ones as often as they are asked for."""

@@ -13,7 +13,7 @@ True: random splits cost nothing, and neither do nodes that public rows leave wh
 import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray
-from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
+from dpforest.papers.published.domain import Domain, checked_rows, classified_rows
 from dpforest.papers.published.forest import BinaryForest
 from dpforest.papers.published.leaves import class_counts
 from dpforest.papers.published.trees import BinaryTree, Ranges, Split, grow
@@ -71,14 +71,12 @@ def semi_supervised_random_trees(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if not domain.n_classes:
-        raise ValueError("class counts are for classification only.")
-    known, labels = labelled_rows(X, y, domain)
+    known, labels = classified_rows(X, y, domain, "class counts")
     everybody = np.concatenate([known, checked_rows(unlabelled, domain)])
     trees = []
     for _ in range(n_trees):
         tree = _shaped_tree(everybody, domain, least_rows, max_depth, rng)
-        counts = class_counts(tree, known, labels.astype(np.int64), domain.n_classes)
+        counts = class_counts(tree, known, labels, domain.n_classes)
         trees.append(tree.with_values(counts + rng.laplace(0.0, n_trees / epsilon, counts.shape)))
     return BinaryForest(trees, domain, average=False)
 

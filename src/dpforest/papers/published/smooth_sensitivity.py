@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpforest._arrays import FloatArray, IntArray, WordArray
-from dpforest.papers.published.domain import Domain, checked_rows, labelled_rows
+from dpforest.papers.published.domain import Domain, checked_rows, classified_rows
 from dpforest.papers.published.draws import equal_parts, probabilities
 from dpforest.papers.published.forest import PublishedForest
 
@@ -79,10 +79,7 @@ def smooth_sensitivity_forest(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if not domain.n_classes:
-        raise ValueError("majority labels are for classification only.")
-    X, labels = labelled_rows(X, y, domain)
-    y = labels.astype(np.int64)
+    X, y = classified_rows(X, y, domain, "majority labels")
     depth = table_depth(domain) if max_depth is None else max_depth
     seeds = rng.integers(0, 2**64, size=n_trees, dtype=np.uint64)
     if disjoint:
