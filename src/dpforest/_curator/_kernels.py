@@ -14,6 +14,7 @@ from dpforest._jit import inlined, kernel, part
 # Up to so many rows the plain formulas fit: GINI_UNIT n**2 = 2**62, and a**2 < 2**62.
 FEW = 2**26
 FEW_SQUARED = 2**31
+NO_CENTRE = 0  # in place of the range of a centred score, which is positive
 
 
 @part
@@ -145,12 +146,6 @@ def _most_common(counts, wanted):
 
 
 @inlined
-def _cut_by_max_operator(left, right, unit, centre, span):
-    """Count the rows of the `unit` most common classes."""
-    return _most_common(left, unit) + _most_common(right, unit)
-
-
-@inlined
 def _cut_by_gini(left, right, unit, centre, span):
     """Add both children in whole units of 1 / `unit`."""
     return -_gini(left, unit) - _gini(right, unit)
@@ -164,8 +159,15 @@ def _cut_by_squared_error(left, right, unit, centre, span):
 
 
 @inlined
-def _cut_centred(left, right, unit, centre, span):
-    """`centre` holds the node's class shares, `span` the range W before it becomes `unit`."""
+def _cut_by_classes(left, right, unit, centre, span):
+    """Compare the children with a centre, or count the rows of their most common classes.
+
+    `centre` holds the node's class shares, `span` the range W before it becomes `unit`. Without a centre
+    (`span` is NO_CENTRE) it is the max-operator, and `unit` the number of classes that count. Two scores in
+    one kernel, because the default forest needs both and its first fit would wait for two.
+    """
+    if span == NO_CENTRE:
+        return _most_common(left, unit) + _most_common(right, unit)
     return _rescaled(_centred(left, centre) + _centred(right, centre), unit, span)
 
 
@@ -209,11 +211,6 @@ def _scan(score_of, lefts, totals, first, last, unit, centres, spans, left, righ
 
 
 @kernel
-def max_operator_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_by_max_operator, lefts, totals, first, last, unit, centres, spans, left, right, out)
-
-
-@kernel
 def gini_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
     _scan(_cut_by_gini, lefts, totals, first, last, unit, centres, spans, left, right, out)
 
@@ -224,8 +221,8 @@ def squared_error_scores(lefts, totals, first, last, unit, centres, spans, left,
 
 
 @kernel
-def centred_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_centred, lefts, totals, first, last, unit, centres, spans, left, right, out)
+def class_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
+    _scan(_cut_by_classes, lefts, totals, first, last, unit, centres, spans, left, right, out)
 
 
 @kernel

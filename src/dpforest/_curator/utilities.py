@@ -150,7 +150,7 @@ class Centres:
         return cls(whole[:, None], 2 * np.maximum(whole, levels - whole))
 
 
-_NO_CENTRE = np.zeros((1, 1), np.int64), np.ones(1, np.int64)
+_NO_CENTRE = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)  # `_kernels.NO_CENTRE` is 0
 
 
 @dataclass(frozen=True)
@@ -259,6 +259,8 @@ class Candidates:
         """Exact integer scores of all candidates of some nodes, from their private count table."""
         from dpforest._curator import _kernels
 
+        if centres is None and utility in (Utility.CENTRED, Utility.CENTRED_TARGET):
+            raise ValueError("Centred scores need the centres of all nodes.")
         centre, span = _NO_CENTRE if centres is None else (centres.centre[rows], centres.span[rows])
         if utility is Utility.INFORMATION_GAIN:
             centre = summed_logarithms()[None]  # the same for all nodes
@@ -266,7 +268,8 @@ class Candidates:
         lines = n_nodes * n_slots
         left, first, last = self._left_of_cuts(rows, table)
         out = np.zeros((lines, self.width), np.int64)
-        fill = getattr(_kernels, f"{utility.value}_scores")
+        by_classes = utility in (Utility.MAX_OPERATOR, Utility.CENTRED)
+        fill = getattr(_kernels, "class_scores" if by_classes else f"{utility.value}_scores")
         scratch = np.empty((2, n_statistics), np.int64)
         fill(
             left.reshape(lines, -1, n_statistics), table.sum(axis=2).reshape(lines, n_statistics),

@@ -138,19 +138,19 @@ def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, leve
 @kernel
 def mixture_scores(
     cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, powers, one, out,
+    table_of, powers, one, tree_of, node_of, sums, score, power, out,
 ):  # fmt: skip
     """Add to each line of `weights` what it is worth for every row; see `MixtureScores`.
 
     `powers` holds exp(-i / STEPS) as whole numbers for steps i below the highest score, and ends in 0. Shares
     are whole multiples of 1 / one. All that is done in doubles belongs to one row, and whatever comes of it
-    is held between 0 and half a unit as an integer.
+    is held between 0 and half a unit as an integer: so the sum over rows moves by no more than `MIXTURE_UNIT`
+    whatever the rounding of doubles did, and no rounding needs a place in W.
+
+    `tree_of` is 0 everywhere; it, `node_of`, `sums`, `score` and `power` are scratch.
     """
     n_tables, n_features, _, n_classes = tables.shape
     by_code, last = leaf_scores.shape[1] > 1, powers.size - 1
-    tree_of, node_of = np.zeros(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    sums, score = np.empty((n_tables, n_classes)), np.empty(n_classes)
-    power = np.empty(n_classes, np.int64)
     shift = one * one // (MIXTURE_UNIT // 4)
     for number in range(_n_blocks(cells)):
         block = number * BLOCK
@@ -161,8 +161,9 @@ def mixture_scores(
             if code < 0:
                 continue
             leaf, row_of = node_of[i], code if by_code else 0
-            sums[:] = 0.0
             for part in range(n_tables):
+                for k in range(n_classes):
+                    sums[part, k] = 0.0
                 for asked in range(n_features):
                     cell = cells[block + i, asked]
                     for k in range(n_classes):
@@ -177,7 +178,8 @@ def mixture_scores(
                         best, highest = k, score[k]
                 total = 0
                 for k in range(n_classes):
-                    power[k] = powers[int(min((highest - score[k]) * STEPS, last))]
+                    steps = (highest - score[k]) * STEPS
+                    power[k] = powers[int(steps) if steps < last else last]
                     total += power[k]
                 part_of, squares, own = one / total, 0, 0
                 for k in range(n_classes):

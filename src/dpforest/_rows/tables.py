@@ -279,7 +279,12 @@ class MixtureScores(_Walked):
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
         target, walk = self._target(block), self._walk(block)[1:]
-        _kernels.mixture_scores(block.cells, target, *walk, *scores, _powers(), SHARE_UNIT, out)
+        n_tables, *_, n_classes = self.tables.shape
+        scratch = np.empty((n_tables, n_classes)), np.empty(n_classes), np.empty(n_classes, np.int64)
+        places = np.zeros((2, _kernels.BLOCK), np.int64)
+        _kernels.mixture_scores(
+            block.cells, target, *walk, *scores, _powers(), SHARE_UNIT, *places, *scratch, out
+        )
 
 
 @lru_cache(maxsize=1)
