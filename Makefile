@@ -25,6 +25,9 @@ test-oldest: .venv/.installed  ## the same suite on the oldest dependencies that
 	$(BIN)/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct --editable '.[test]'
 	.venv-oldest/bin/python -m pytest -n 2
 
+test-matrix: .venv/.installed  ## the quick half (PART=all: everything) on oldest and newest dependencies, Python 3.11 to 3.14
+	$(BIN)/python -m tools.test_matrix $(if $(PART),--part $(PART))
+
 wheel: .venv/.installed  ## build the wheel, install it without extras beside nothing else, and use it
 	rm -rf dist .venv-wheel
 	$(BIN)/uv build --quiet --wheel --out-dir dist
@@ -56,4 +59,4 @@ sbom: .venv/.installed  ## bill of materials of what is installed (CycloneDX)
 	$(BIN)/python -m tools.sbom > sbom.json
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venvs .venv-oldest .venv-wheel dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -276,12 +276,13 @@ class MixtureScores(_Walked):
     def add(self, block: Block, out: NDArray[Any]) -> None:
         """Add the rows of a block."""
         from dpforest._rows import _kernels
+        from dpforest._structure._kernels import BLOCK
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
         target, walk = self._target(block), self._walk(block)[1:]
         n_tables, *_, n_classes = self.tables.shape
         scratch = np.empty((n_tables, n_classes)), np.empty(n_classes), np.empty(n_classes, np.int64)
-        places = np.zeros((2, _kernels.BLOCK), np.int64)
+        places = np.zeros((2, BLOCK), np.int64)
         _kernels.mixture_scores(
             block.cells, target, *walk, *scores, _powers(), SHARE_UNIT, *places, *scratch, out
         )

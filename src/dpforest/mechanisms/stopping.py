@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from dpforest.mechanisms._arrays import FloatArray, as_int64
+from dpforest._arrays import FloatArray
+from dpforest.mechanisms._arrays import as_int64
 from dpforest.mechanisms.randomness import RandomWords
 
 _GAMMA_BITS = 30
