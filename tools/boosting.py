@@ -1,11 +1,13 @@
-"""The default forests with delta against their pure form and DP-EBM: accuracy, R2 and log loss, fresh splits.
+"""The default forests with delta against their pure form and peers: accuracy, R2 and log loss, fresh splits.
 
-    python -m tools.boosting METHOD OUT.csv [--repeats 10] [--tables magic,adult]
+    python -m tools.boosting METHOD OUT.csv [--repeats 10] [--tables magic,adult] [--epsilons 0.5,1,2]
 
-METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0) or `dp_ebm`, which needs the `interpret` package
-and can be run in another environment: this file imports nothing else of ours there. `present` is for other
-versions of this library. Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the
-file, with the splits the same for all methods; lines that are there already are not run again.
+METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0), `dp_ebm` (package `interpret`) or `aim`:
+synthetic rows by AIM (package `dpmm`, all settings as they come), from which LightGBM learns. Peers can be run
+in other environments: this file imports nothing else of ours there. `present` is for other versions of this.
+Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the file, with the splits the
+same for all methods; lines that are there already are not run again. A fit that takes longer than `--most`
+seconds of CPU time is given up, and so are those of the table that would follow: its line has no score.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import csv
 import json
 import math
 import os
+import signal
 import time
 import warnings
 from pathlib import Path
@@ -32,6 +35,7 @@ TABLES = (
     "appliances_energy", "flights_nyc13", "flights_us2001", "gas_turbine", "metro_traffic", "parkinsons",
     "parkinsons_motor",
 )  # fmt: skip
+AIM_BINS = 0.1  # of epsilon, for the bins of numbers
 FIELDS = ("table", "task", "method", "epsilon", "repeat", "score", "log_loss", "seconds")
 
 
@@ -123,12 +127,40 @@ def fitted(method, X, y, schema, epsilon, delta, seed):
             return DPExplainableBoostingClassifier(**given).fit(X, y.astype(int))
         given |= {"privacy_target_min": target["min"], "privacy_target_max": target["max"]}
         return DPExplainableBoostingRegressor(**given).fit(X, np.clip(y, target["min"], target["max"]))
+    if method == "aim":
+        return from_synthetic_rows(X, y, schema, epsilon, delta, seed)
     import dpforest
     from dpforest.schema import Schema
 
     kind = dpforest.PrivateForestClassifier if is_class else dpforest.PrivateForestRegressor
     delta = 0.0 if method == "pure" else delta
     return kind(epsilon=epsilon, delta=delta, schema=Schema.from_dict(schema)).fit(X, y)
+
+
+def from_synthetic_rows(X, y, schema, epsilon, delta, seed):
+    """LightGBM on as many synthetic rows; bins of numbers cost 0.1 of epsilon, which is the default."""
+    import pandas as pd
+    from dpmm.pipelines import AIMPipeline
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    frame, domain = pd.DataFrame(X, columns=[name for name in schema if name != "target"]), {}
+    is_class = schema["target"]["type"] == "class"
+    frame["target"] = y
+    for name, law in schema.items():
+        if "categories" in law:
+            frame[name] = frame[name].astype(int).astype("category")
+            domain[name] = {"categories": law["categories"]}
+        else:
+            frame[name] = frame[name].clip(law["min"], law["max"]).astype(float)
+            domain[name] = {"lower": law["min"], "upper": law["max"]}
+    maker = AIMPipeline(
+        epsilon=epsilon - AIM_BINS, delta=delta, proc_epsilon=AIM_BINS, max_model_size=80, n_jobs=1
+    )
+    maker.fit(frame, domain, random_state=seed)
+    made = maker.generate(len(frame), random_state=seed)[list(frame)].astype(float)
+    rows, target = made.drop(columns="target").to_numpy(), made["target"].to_numpy()
+    learner = (LGBMClassifier if is_class else LGBMRegressor)(verbose=-1, n_jobs=1, random_state=seed)
+    return learner.fit(rows, target.astype(int) if is_class else target)
 
 
 def measured(model, X, y, is_class):
@@ -142,8 +174,18 @@ def measured(model, X, y, is_class):
     return accuracy, -np.mean(np.log(np.clip(chances[np.arange(len(y)), own], 1e-12, 1)))
 
 
-def run(method, out, tables, repeats):
+class TooSlowError(Exception):
+    """A fit was given up."""
+
+
+def give_up(*_):
+    """End a fit."""
+    raise TooSlowError
+
+
+def run(method, out, tables, repeats, epsilons, most):
     """Run whatever is not in the file yet."""
+    signal.signal(signal.SIGPROF, give_up)
     done = set()
     if out.exists():
         with out.open() as file:
@@ -161,16 +203,27 @@ def run(method, out, tables, repeats):
                 continue  # it has two classes at most
             if method == "dp_ebm" and np.isnan(X).any():
                 continue  # it takes no missing values
+            if method == "aim":  # nor does AIM
+                X, y = X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)]
+            too_slow = False
             for repeat in range(repeats):
                 order = np.random.default_rng(500 + repeat).permutation(len(X))[:MOST_ROWS]
                 train, test = np.split(order, [int(TRAINING * len(order))])
-                for epsilon in EPSILONS:
-                    if (name, method, epsilon, repeat) in done:
+                for epsilon in epsilons:
+                    if too_slow or (name, method, epsilon, repeat) in done:
                         continue
-                    start = time.process_time()
-                    model = fitted(method, X[train], y[train], schema, epsilon, len(train) ** -1.1, repeat)
+                    start, score, loss = time.process_time(), math.nan, math.nan
+                    signal.setitimer(signal.ITIMER_PROF, most)
+                    try:
+                        model = fitted(
+                            method, X[train], y[train], schema, epsilon, len(train) ** -1.1, repeat
+                        )
+                        signal.setitimer(signal.ITIMER_PROF, 0)
+                    except TooSlowError:
+                        too_slow = True
                     seconds = time.process_time() - start
-                    score, loss = measured(model, X[test], y[test], is_class)
+                    if not too_slow:
+                        score, loss = measured(model, X[test], y[test], is_class)
                     task = "accuracy" if is_class else "R2"
                     values = (
                         name,
@@ -189,14 +242,17 @@ def run(method, out, tables, repeats):
 def main():
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("method", choices=("boosted", "pure", "present", "dp_ebm"))
+    parser.add_argument("method", choices=("boosted", "pure", "present", "dp_ebm", "aim"))
     parser.add_argument("out", type=Path)
     parser.add_argument("--tables", default=",".join((*TABLES, *DRAWN)))
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
+    parser.add_argument("--most", type=int, default=0, help="seconds of CPU time of a fit; 0 for no end")
     given = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        run(given.method, given.out, given.tables.split(","), given.repeats)
+        budgets = [float(epsilon) for epsilon in given.epsilons.split(",")]
+        run(given.method, given.out, given.tables.split(","), given.repeats, budgets, given.most)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest._curator import _gradients
+from dpforest._curator import QUANTILE_PARTS, _gradients
 from dpforest._curator.gradients import cut_weights
 from dpforest._rows.gradients import (
     CellTotals,
@@ -13,10 +13,11 @@ from dpforest._rows.gradients import (
     FeatureProducts,
     GradientSums,
     NodeSums,
+    ResidualCounts,
     StepSums,
     TargetSum,
 )
-from dpforest.mechanisms import Rate, exponential_log_pmf
+from dpforest.mechanisms import Rate, exponential_log_pmf, quantile_range, quantile_utilities
 from dpforest.privacy import Kind, PrivacyError, Query
 from tests.counting import rows_of_cells
 from tests.curator.conftest import TARGET
@@ -109,6 +110,21 @@ def test_cuts_are_chosen_at_their_epsilon_over_all_small_tables(n_classes, domai
         with np.errstate(invalid="ignore"):
             losses.append(np.nanmax(np.abs(log_pmf[tuple(sorted(larger))] - log_pmf[smaller])))
     assert np.abs(moves).max() == UNIT
+    assert 0.4 < max(losses) <= 1 + 1e-9
+
+
+def test_clip_levels_with_released_weights_are_chosen_at_their_epsilon_over_all_small_tables():
+    """Exact probabilities, with weights that draw to a level of before: they are the same for neighbours."""
+    scores = scores_of(None, UNIT).plus_constant(np.array([2**19]))
+    borders, base = np.array([2**16, 2**18, 2**19]), np.array([1, 50, 2000, 0])
+    rate = Rate.floor(Fraction(1, quantile_range(680, QUANTILE_PARTS)))
+
+    def log_pmf(records):
+        counts = folded(scores, records, ResidualCounts(scores, borders))[None]
+        found, allowed = quantile_utilities(counts, [0], [3], 680, QUANTILE_PARTS)
+        return exponential_log_pmf(found, allowed * base, rate)[0, :3]
+
+    losses = [np.abs(log_pmf(larger) - log_pmf(smaller)).max() for smaller, larger in neighbours(LEVELS, 3)]
     assert 0.4 < max(losses) <= 1 + 1e-9
 
 

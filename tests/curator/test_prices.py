@@ -182,7 +182,10 @@ GRADIENT_CASES = {
         TARGET, scored(lambda c: c.target_place("all", WHOLE, 4, 10, BASE, QUERY)), 0, 2 * 990
     ),
     "residual_quantile": Case(
-        TARGET, scored(lambda c: c.residual_quantile("all", WHOLE, 680, BORDERS, QUERY)), 0, 2 * 680
+        TARGET,
+        scored(lambda c: c.residual_quantile("all", WHOLE, 680, BORDERS, np.ones_like(BORDERS), QUERY)),
+        0,
+        2 * 680,
     ),
     "gradient_sums": Case(
         CLASSES,

@@ -109,6 +109,12 @@ MUTANTS = {
         ),
         priced("target_quantile"),
     ),
+    "clip levels of residuals priced as medians": Mutant(
+        slip(
+            f"{GRADIENTS}.residual_quantile", ("quantile_range(quantile, QUANTILE_PARTS)", "quantile_range()")
+        ),
+        priced("residual_quantile", ZCDP),
+    ),
     "columns of a schema priced as one": Mutant(
         slip(f"{ESTIMATES}.group_counts", ("l1=len(groups)", "l1=1")), priced("group_counts")
     ),

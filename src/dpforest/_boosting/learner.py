@@ -23,6 +23,7 @@ from dpforest.schema import Classes
 FEWEST_ROWS = 20.0
 LINEAR_ALONE = 0.85  # of what is left, for a linear part without trees; numbers choose clip levels besides
 WITHOUT_NOISE = 1e3  # rho that formulas take where there is no noise
+STRETCH = 0.2  # of the steps, for classes that are equally common; less for others
 _MARGINALS = 0.1  # of the budget, at a strength of ...
 _AT_STRENGTH = 1000
 
@@ -66,10 +67,7 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
     strength = marginals.rows * math.sqrt(2 * rho)
     n_classes = schema.n_codes if isinstance(schema.target, Classes) else 0
     state = State(curator, purse, marginals.rows, strength, n_classes, curator.gradient_scales[0])
-    if state.is_class:
-        constant = _start_classes(state, counts, sd)
-    else:
-        constant = state.whole(np.array([start_numbers(state)]))
+    constant = _start_classes(state, counts, sd) if state.is_class else start_numbers(state)
     scores = [
         None if schema.nominal[at] else normal_scores(shares) for at, shares in enumerate(marginals.shares)
     ]
@@ -77,6 +75,8 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
     table = linear_part(state, marginals, scores, share)
     cuts = columns_of(schema, marginals, scores, strength, curator.coins)
     trees, values = grow_rounds(state, cuts, n_rounds, depth)
+    if state.is_class:
+        table, values = (np.rint(part * _stretch(counts, sd)).astype(np.int64) for part in (table, values))
     gains = np.maximum(state.gains, 0.0)
     return Boosted(constant, table, trees, values, cuts.columns.pairs, gains, state.link_clip)
 
@@ -84,9 +84,26 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
 def _start_classes(state: State, counts: NDArray[np.float64], noise_sd: float) -> Ints:
     """Give all rows the scores that are at rest at the noisy class counts."""
     assert state.link_clip is not None
-    positive = np.maximum(counts, noise_sd / 2 + 1)
-    rest = resting_scores(positive / positive.sum(), state.link_clip)
+    rest = resting_scores(_class_shares(counts, noise_sd), state.link_clip)
     scores = rest[1:] - rest[:1] if len(counts) == 2 else rest - rest.mean()
     whole = state.whole(scores)
     state.curator.add_constant(whole)
     return whole
+
+
+def _stretch(counts: NDArray[np.float64], noise_sd: float) -> float:
+    """Return what steps are multiplied by in the model that is released.
+
+    They were drawn to 0 by prior, rate and the number of rounds, which helps while they are learnt but leaves
+    probabilities too close to those of the start; less so where one class is common and all steps are small.
+    """
+    if len(counts) < 2:
+        return 1.0
+    shares = _class_shares(counts, noise_sd)
+    return 1 + STRETCH * float(-(shares @ np.log(shares))) / math.log(len(shares))
+
+
+def _class_shares(counts: NDArray[np.float64], noise_sd: float) -> NDArray[np.float64]:
+    """Return class shares by noisy counts, none of them 0."""
+    positive = np.maximum(counts, noise_sd / 2 + 1)
+    return positive / positive.sum()

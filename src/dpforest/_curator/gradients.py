@@ -179,15 +179,17 @@ class GradientQueries:
 
     @question
     def residual_quantile(
-        self, pool: str, share: Fraction, quantile: int, borders: Ints, query: Query
+        self, pool: str, share: Fraction, quantile: int, borders: Ints, base: Ints, query: Query
     ) -> int:
-        """Release the border, of rising ones, that about a quantile of the absolute residuals stay below."""
+        """Release the border, of rising ones, that about a quantile of the absolute residuals stay below.
+
+        `base` holds public or released weights of the borders.
+        """
         score_range = quantile_range(quantile, QUANTILE_PARTS)
         choose = self._pay.for_choice(pool, share, query, 1, score_range, EXPONENTIAL)
         counts = self._rows.fold(ResidualCounts(self._scores, borders))
-        return int(
-            choose(*quantile_utilities(counts[None], [0], [len(borders)], quantile, QUANTILE_PARTS))[0]
-        )
+        scores, allowed = quantile_utilities(counts[None], [0], [len(borders)], quantile, QUANTILE_PARTS)
+        return int(choose(scores, allowed * np.append(base, 0))[0])
 
     # --- scores: nothing is released or charged --------------------------------------------------------
 
