@@ -3,8 +3,8 @@
     python -m tools.boosting METHOD OUT.csv [--repeats 10] [--tables magic,adult] [--epsilons 0.5,1,2]
 
 METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0), `dp_ebm` (package `interpret`) or `aim`:
-synthetic rows by AIM (package `dpmm`, all settings as they come), from which LightGBM learns. Peers can be run
-in other environments: this file imports nothing else of ours there. `present` is for other versions of this.
+synthetic rows by AIM (package `dpmm`, all settings as they come), from which LightGBM learns. Peers can be
+run in other environments: this file imports nothing else of ours there. `present` is for other versions.
 Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the file, with the splits the
 same for all methods; lines that are there already are not run again. A fit that takes longer than `--most`
 seconds of CPU time is given up, and so are those of the table that would follow: its line has no score.

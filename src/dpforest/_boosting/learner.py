@@ -106,4 +106,5 @@ def _stretch(counts: NDArray[np.float64], noise_sd: float) -> float:
 def _class_shares(counts: NDArray[np.float64], noise_sd: float) -> NDArray[np.float64]:
     """Return class shares by noisy counts, none of them 0."""
     positive = np.maximum(counts, noise_sd / 2 + 1)
-    return positive / positive.sum()
+    shares: NDArray[np.float64] = positive / positive.sum()
+    return shares
