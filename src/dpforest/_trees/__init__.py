@@ -1,9 +1,11 @@
 """Growing, filling and reading trees: everything between the curator and the estimators.
 
 `growers` asks the curator for splits, `prediction` sends new rows through finished trees, `leaves` turns
-released leaf statistics into votes, `pruning` and `prunings` take noise out of them.
+released leaf statistics into votes, `pruning` and `prunings` take noise out of them, `explaining` takes
+predictions apart.
 """
 
+from dpforest._trees.explaining import Explanation, explain
 from dpforest._trees.growers import (
     ROOT_TWO,
     geometric_shares,
@@ -30,11 +32,13 @@ from dpforest._trees.prunings import PruningConfig, Prunings, mix_prunings
 
 __all__ = [
     "ROOT_TWO",
+    "Explanation",
     "PruningConfig",
     "Prunings",
     "cells_for",
     "class_probabilities",
     "class_shares",
+    "explain",
     "explained_squares",
     "feature_importances",
     "find_leaves",

@@ -403,11 +403,14 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Decrease of impurity by the splits of each feature, from released statistics: free, and noisy."""
+        """Decrease of impurity by the splits of each feature, less what noise adds; of released values."""
         check_is_fitted(self)
         if self._is_published or self.leaf_statistics_.ndim != 3:
             raise AttributeError("feature_importances_ needs released leaf counts, which this model has not.")
-        found = feature_importances(self.trees_, self.leaf_statistics_, self.schema_.n_columns)
+        row = 1 if self._task == "classification" else self.schema_.range.levels
+        found = feature_importances(
+            self.trees_, self.leaf_statistics_, self.schema_.n_columns, self.leaf_noises_, row
+        )
         return self.schema_.share_out(found)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:

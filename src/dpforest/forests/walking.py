@@ -1,4 +1,4 @@
-"""Where rows go in a fitted forest, in scikit-learn's words; made of released splits, hence free."""
+"""Where rows go in a fitted forest, and what that says; made of released values, hence free."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest._structure import FlatTrees
-from dpforest._trees import find_leaves
-from dpforest._trees.prediction import cells_for
+from dpforest._trees import Explanation, cells_for, explain, find_leaves
 
 
 class Walking(BaseEstimator):
@@ -64,3 +63,34 @@ class Walking(BaseEstimator):
         ones = np.ones(nodes.size, np.int64)
         indicator = csr_matrix((ones, nodes.ravel(), begins), shape=(n_rows, n_trees * n_nodes))
         return indicator, np.arange(n_trees + 1) * n_nodes
+
+    def explain(self, X: Any) -> Explanation:
+        """Tell what each feature contributed to the predictions of new rows.
+
+        Exact for the released model: base and contributions add up to its score. Default forests are
+        explained as log odds of the second class (with more classes, scores less their mean; with numbers,
+        the target before it is clipped to its bounds); without a linear part, and for other forests, as
+        probabilities or the target. What a combination of two features says is given to both in equal parts.
+        Leaves and sums of few rows hold noise, and so do their explanations.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features)
+            New rows.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dpforest import PrivateForestClassifier
+        >>> X = np.random.default_rng(0).random((5000, 2))
+        >>> model = PrivateForestClassifier(epsilon=5.0, delta=1e-6, bounds=(0, 1), classes=[0, 1])
+        >>> found = model.fit(X, X[:, 1] > 0.5).explain(np.array([[0.5, 0.9]]))
+        >>> found.names[int(np.abs(found.values[0, :, 0]).argmax())], found.outputs
+        ('x1', ['log odds of 1'])
+        """
+        check_is_fitted(self, "trees_")
+        return explain(self, X)
