@@ -112,13 +112,18 @@ def outputs_of(model: Any) -> tuple[list[str], Callable[[Floats], Floats]]:
 
 def nodes_of(model: Any) -> list[Floats]:
     """Return what the nodes of every level add to a prediction: released counts, or means of their leaves."""
+    return node_values(model.trees_, *votes_of(model), n_cells_of(model))
+
+
+def votes_of(model: Any) -> tuple[Floats, Floats | None]:
+    """Return what leaves add to a prediction, and the rows that weigh them; None if votes are the counts."""
     votes, released = model.leaf_votes_, model.leaf_statistics_
     if model.additive_ is not None:
         n_outputs = model.additive_.table.shape[2]
         weight = model.additive_.tree_weight if isinstance(model.schema_.target, Classes) else 1.0
-        votes = weight * votes[..., :n_outputs]
-    is_count = model.additive_ is None and votes.shape == released.shape and (votes == released).all()
-    return node_values(model.trees_, votes, None if is_count else rows_of_leaves(model), _n_cells(model))
+        return weight * votes[..., :n_outputs], rows_of_leaves(model)
+    is_count = votes.shape == released.shape and bool((votes == released).all())
+    return votes, None if is_count else rows_of_leaves(model)
 
 
 def rows_of_leaves(model: Any) -> Floats:
@@ -153,7 +158,7 @@ def usual_scores(model: Any) -> Floats:
     return found
 
 
-def _n_cells(model: Any) -> NDArray[np.int64]:
+def n_cells_of(model: Any) -> NDArray[np.int64]:
     """Cells of every column that nodes look at."""
     additive = model.additive_
     own: NDArray[np.int64] = model.schema_.n_cells.astype(np.int64)

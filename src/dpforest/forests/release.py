@@ -232,6 +232,19 @@ class Releasing(BaseEstimator):
         self.__dict__ = self._unfitted_copy().__dict__ | fitted
         return self
 
+    def _redrawn(self, rng: np.random.Generator) -> Self | None:
+        """Return the model with noise in its leaves once more, to tell how far noise moves what it says.
+
+        None where the noise of leaves is not one number per tree, or there is none.
+        """
+        released, sds = self.leaf_statistics_, np.array(self.leaf_noises_)
+        if not sds.any() or released.ndim != 3:
+            return None
+        noise = np.rint(rng.normal(size=released.shape) * sds[:, None, None]).astype(np.int64)
+        trained = Trained(self.trees_, released + noise, self.leaf_noises_, self.additive_)
+        public = self.schema_, self.settings_, self.guarantee_
+        return self._unfitted_copy()._keep(PrivateRelease(*public, {}, trained, self.ledger_))
+
     @property
     def _is_published(self) -> bool:
         """Whether the fitted model is a paper's own form."""

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-_COLOUR = "#0072B2"  # of Okabe and Ito's colours, which the colour-blind can tell apart
+from dpforest.inspection.drawing import BLUE, new_axes, plain, printable
+
+_DRAWS = 20  # of noise, to see how far it moves importances
 _INCHES_PER_BAR = 0.32
 
 
@@ -23,19 +25,23 @@ class _Bars:
     ax_: Any
     figure_: Any
 
-    def _draw(self, ax: Any, names: list[str], lengths: NDArray[np.float64], labels: list[str]) -> None:
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            height = 1.2 + _INCHES_PER_BAR * max(len(names), 2)
-            _, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
+    def _draw(
+        self,
+        ax: Any,
+        names: list[str],
+        lengths: NDArray[np.float64],
+        labels: list[str],
+        spread: NDArray[np.float64] | None = None,
+    ) -> None:
+        ax = new_axes(ax, height=1.2 + _INCHES_PER_BAR * max(len(names), 2))
         places = np.arange(len(names))
-        bars = ax.barh(places, lengths, color=_COLOUR, height=0.7)
+        lines = {"ecolor": "#333333", "elinewidth": 1.5, "capsize": 3}
+        bars = ax.barh(places, lengths, xerr=spread, color=BLUE, height=0.7, error_kw=lines)
         ax.bar_label(bars, labels, padding=3, fontsize=9)
-        ax.set_yticks(places, names)
+        ax.set_yticks(places, [printable(name) for name in names])
         ax.invert_yaxis()
         ax.margins(x=0.15)
-        ax.spines[["top", "right"]].set_visible(False)
+        plain(ax)
         self.ax_, self.figure_ = ax, ax.figure
 
 
@@ -127,7 +133,10 @@ class ImportanceDisplay(_Bars):
     names : list of str
         Features, the most important first.
     importances : ndarray
-        Their importances, from released values, hence noisy.
+        Their importances, from released values.
+    spread : ndarray or None
+        Standard deviation of what noise in the leaves does to them, if that is known; the choice of splits,
+        sums over features and boosted rounds hold noise too.
 
     Attributes
     ----------
@@ -137,9 +146,10 @@ class ImportanceDisplay(_Bars):
 
     names: list[str]
     importances: NDArray[np.float64]
+    spread: NDArray[np.float64] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, most: int = 20) -> Self:
+    def from_estimator(cls, estimator: Any, most: int = 20, draws: int = _DRAWS) -> Self:
         """Read `feature_importances_` of a fitted forest.
 
         Parameters
@@ -148,11 +158,17 @@ class ImportanceDisplay(_Bars):
             Of this library.
         most : int, default=20
             How many features to show.
+        draws : int, default=20
+            How often noise is drawn to see how far it moves importances; 0 shows no spread.
         """
         check_is_fitted(estimator, "schema_")
         importances = np.asarray(estimator.feature_importances_)
         order = np.argsort(-importances, kind="stable")[:most]
-        return cls([estimator.schema_.names[at] for at in order], importances[order])
+        rng = np.random.default_rng(0)
+        others = [estimator._redrawn(rng) for _ in range(draws)]
+        moved = [other.feature_importances_ for other in others if other is not None]
+        spread = np.std(moved, axis=0)[order] if moved else None
+        return cls([estimator.schema_.names[at] for at in order], importances[order], spread)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a bar for each feature.
@@ -162,6 +178,9 @@ class ImportanceDisplay(_Bars):
         ax : matplotlib axes, optional
             Where to; a new figure by default.
         """
-        self._draw(ax, self.names, self.importances, [f"{value:.2g}" for value in self.importances])
-        self.ax_.set_xlabel("importance (from released, noisy values)")
+        labels = [f"{value:.2g}" for value in self.importances]
+        self._draw(ax, self.names, self.importances, labels, self.spread)
+        self.ax_.set_xlabel(
+            "importance" + (" and what noise in the leaves does to it" if self.spread is not None else "")
+        )
         return self
