@@ -127,6 +127,9 @@ CASES = {
     "centred": Case(CLASSES, splits(Utility.CENTRED), 4097, 4097, N_TREES),
     "centred_target": Case(TARGET, splits(Utility.CENTRED_TARGET), 4097, 4097, N_TREES),
     "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
+    "target_quantile, distances": Case(
+        TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 3, 4, around=2), 6, 6
+    ),
     "lookup_sums": Case(CLASSES, lambda c: c.lookup_sums("all", WHOLE, "s", BLOCKS, 5, True), 5, 3 * 5**2),
     "product_sums": Case(CLASSES, lambda c: c.product_sums("all", WHOLE, "p", LINES, 5), 25, 3 * 25**2),
     "group_counts": Case(CLASSES, lambda c: c.group_counts("all", WHOLE, "g", CELL_GROUPS), 3, 3),

@@ -149,6 +149,27 @@ def test_quantiles_with_released_weights_follow_the_mechanism(open_curator):
     assert_follows(np.array(chosen), log_pmf[:-1])
 
 
+@pytest.mark.parametrize("around", [0, 3, 8])
+def test_quantiles_of_distances_follow_the_mechanism(open_curator, around):
+    records = [(0.1, "a", y) for y in (0, 0.1, 0.2, 0.5, 0.5, 0.9)]
+    chosen = []
+    for seed in range(4_000):
+        with open_curator(records, TARGET, seed=seed) as curator:
+            chosen.append(curator.target_quantile("everything", WHOLE, "distance", 3, 4, around=around))
+    levels = TARGET.encode_target(np.array([y for *_, y in records]))
+    counts = np.bincount(np.abs(levels - around), minlength=9)
+    scores, allowed = quantile_utilities(counts[None], [0], [8], 3, 4)
+    assert_follows(np.array(chosen), exponential_log_pmf(scores, allowed, Rate.floor(Fraction(1, 6)))[0][:-1])
+
+
+@pytest.mark.parametrize("around", [-1, 9])
+def test_distances_are_measured_from_a_level(open_curator, around):
+    with open_curator([(0.1, "a", 0.5)], TARGET) as curator:
+        with pytest.raises(ValueError, match="from a level"):
+            curator.target_quantile("everything", WHOLE, "distance", 3, 4, around=around)
+        assert not len(curator.ledger)
+
+
 def test_a_table_is_subtracted_row_by_row_and_exactly(open_curator):
     """Neighbours stay neighbours: one more row changes no other row's new target."""
     table = np.zeros((2, 6), np.int64)

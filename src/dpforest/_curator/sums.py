@@ -176,18 +176,25 @@ class SumQueries:
         numerator: int,
         denominator: int,
         base: NDArray[np.int64] | None = None,
+        around: int | None = None,
     ) -> int:
         """Release a level of the target that about numerator / denominator of the rows do not exceed.
 
         Exponential mechanism on the distance in rows, scaled by the denominator: see
         `dpforest.mechanisms.quantile_range` for W. `base` holds positive weights of all levels, which must
-        follow from released values; all are alike without it.
+        follow from released values; all are alike without it. With `around`, a released level, it is the
+        distance of a row's target to that level which is not exceeded: still one number for every row.
         """
         self._demand_row_privacy()
+        if around is not None and not 0 <= around <= self.schema.range.levels:
+            raise ValueError("distances are measured from a level of the target.")
         score_range = quantile_range(numerator, denominator)
         choose = self._pay.for_choice(pool, share, query, 1, score_range, EXPONENTIAL)
         counts = self._rows.fold(TargetCounts(self._grid, self._residual))[None]
         last = counts.shape[1] - 1
+        if around is not None:
+            by_level, counts = counts, np.zeros_like(counts)
+            np.add.at(counts[0], np.abs(np.arange(last + 1) - around), by_level[0])
         scores, allowed = quantile_utilities(counts, [0], [last], numerator, denominator)
         return int(choose(scores, allowed if base is None else allowed * base)[0])
 

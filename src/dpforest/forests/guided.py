@@ -20,8 +20,8 @@ from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
+from dpforest.forests.guided_config import ClassConfig, NumberConfig
 from dpforest.forests.parameters import choice, parameters, whole
-from dpforest.forests.pools import COUNTING
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier
@@ -35,7 +35,9 @@ LINEAR_KINDS = {
 # What the queries on the ledger are for.
 _PARTS: dict[str, set[Kind]] = {
     "noisy totals of the target": {Kind.CLASS_COUNTS, Kind.TARGET_TOTAL},
-    "private bounds of the target": {Kind.LOWER_BOUND, Kind.UPPER_BOUND},
+    "where the target lies": {
+        Kind.TARGET_MEDIAN, Kind.TARGET_DISTANCE, Kind.LOWER_BOUND, Kind.UPPER_BOUND, Kind.TARGET_MEAN,
+    },
     "sums over features, for the linear part": LINEAR_KINDS,
     "weighing what they say about the target": {Kind.PART_PRODUCTS},
     "splits of the tree": {Kind.SPLITS, Kind.NODE_TARGETS},
@@ -58,6 +60,7 @@ class GuidedTree(PrivateForest):
     }
     _may_be_additive: ClassVar[bool] = True
     _most_trees: ClassVar[int]  # without delta
+    _config: ClassVar[ClassConfig | NumberConfig]
 
     def privacy_plan(self) -> BudgetPlan:
         """Tell what `fit` will spend, by purpose. Needs no data."""
@@ -133,11 +136,12 @@ class GuidedTree(PrivateForest):
     def _pools(self) -> list[Pool]:
         if self.delta:
             return boosted.pools()
+        counting = self._config.counting
         return [
-            Pool("count", COUNTING, "noisy totals of the target, from which everything else follows"),
+            Pool("count", counting, "noisy totals of the target, from which everything else follows"),
             Pool(
                 "model",
-                1 - COUNTING,
+                1 - counting,
                 "sums over features, splits, statistics of every leaf, weights of the parts",
             ),
         ]

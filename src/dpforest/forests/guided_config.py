@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from dpforest._linear import AdditiveConfig, LinearConfig
 from dpforest._trees import PruningConfig
+from dpforest.forests.pools import COUNTING
 
 NEVER = float("inf")
 
@@ -43,6 +44,8 @@ class ClassShares(NamedTuple):
 @dataclass(frozen=True)
 class ClassConfig:
     """Constants of `PrivateForestClassifier`."""
+
+    counting: Fraction = COUNTING  # of the whole budget, for noisy totals
 
     # --- parts of the model's budget
     choosing: Fraction = Fraction(5, 100)  # weights of the two parts; study: 3 to 10 % are alike
@@ -137,6 +140,22 @@ class ClassConfig:
 class NumberConfig:
     """Constants of `PrivateForestRegressor`."""
 
+    counting: Fraction = Fraction(3, 100)  # of the whole budget: rows times epsilon are known to about 50
+
+    # --- where the target lies; parts of the model's budget are `wanted` / (rows times epsilon)
+    median_wanted: float = 40  # the exponent of a level beyond all rows is half of it: e^-20
+    most_for_median: Fraction = Fraction(40, 100)
+    distance_wanted: float = 60  # to the median, of 3/4 of the rows; beyond all rows: a sixth of it, e^-10
+    most_for_distance: Fraction = Fraction(25, 100)
+    mean_wanted: float = 50  # between the bounds: its noise is 3 % of what they span
+    most_for_mean: Fraction = Fraction(5, 100)
+    least_for_each: Fraction = Fraction(2, 1000)
+    median_alone: float = 60  # rows times epsilon: with fewer, nearly everything is needed for the median
+    for_median_alone: Fraction = Fraction(9, 10)
+    stretch: float = 3.0  # times the distance, where quantiles are not affordable: 3.5 sd of a normal target
+    enough_to_clip: float = 2000  # rows times epsilon from which quantiles at the ends are better; study
+    surest_mean: float = 0.02  # noise of the mean of all rows, by what the bounds span, that will do
+
     # --- clip bounds
     clipping: Fraction = Fraction(3, 100)  # of the model's budget ...
     residual_clipping: Fraction = Fraction(
@@ -146,7 +165,8 @@ class NumberConfig:
     most_clipped: float = 0.05  # of the rows, at either end; more would bias the mean too much
     tail: float = 8.0  # rows times epsilon that a bound may miss by: probability e^-4 at half its budget
     least_span: float = 0.02  # of the span before, or it is kept
-    near_centre: int = 4  # levels a priori: bounds are log-uniform around the mean beyond so many
+    near_centre: int = 4  # levels a priori: a distance is log-uniform beyond so many
+    residual_scale: float = 1 / 16  # of the span: what is left is a priori no more likely to lie farther out
 
     # --- the additive part
     least_for_additive: float = 2700  # rows times epsilon, and ...

@@ -5,6 +5,7 @@ As in `guided`, everything that could be tuned is a formula of public quantities
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -37,10 +38,12 @@ from dpforest.forests.guided_config import NumberConfig
 from dpforest.forests.parameters import parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.forests.residual_target import ResidualTarget
+from dpforest.mechanisms import quantile_range
 from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Schema
 
 DEFAULTS = NumberConfig()
+_LOUD, _UNSURE = 0.05, 16.0  # noise of a mean by the span, and what must then stand out of it: 4 sd
 
 
 class _Forest(NamedTuple):
@@ -115,8 +118,11 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         splits, centres = guided_shares(
             tree * self._config.splitting, shape.depth, max(shape.depth - 1, 0), is_class=False
         )
+        config = self._config
         return [
             count_leaves(schema, pool="count"),
+            choose("model", config.least_for_each, 1, quantile_range(3, 4)),  # a median needs less
+            count_leaves(schema, pool="model", share=config.least_for_each),
             choose("model", min(splits, default=WHOLE), 1, Utility.CENTRED_TARGET.range_for(schema)),
             count_leaves(schema, pool="model", share=min(centres, default=WHOLE)),
             count_leaves(schema, pool="model", share=tree * (1 - self._config.splitting)),
@@ -125,13 +131,17 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     def _least_left(self) -> Fraction:
         """Part of the model's budget that is left for trees after everything else was asked."""
         config = self._config
+        few = 1 - max(config.most_for_median + config.most_for_distance, config.for_median_alone)
+        wanted = config.median_wanted + config.distance_wanted + config.mean_wanted
+        asked = Fraction(math.ceil(wanted / config.enough_to_clip * 10_000) + 3, 10_000)
         clipped = 1 - config.most_for_clipping
-        return clipped * (1 - config.most_additive) * clipped * (1 - config.second) * clipped
+        many = (clipped - asked) * (1 - config.most_additive) * clipped * (1 - config.second) * clipped
+        return min(few, many)
 
     def _train_purely(self, curator: Curator) -> Trained:
-        mean, rows = _mean_and_rows(curator)
+        mean, mean_sd, rows = _mean_and_rows(curator)
         target = ResidualTarget(curator, self._config, rows, self._finite_epsilon)
-        constant = target.centre_on(mean)
+        constant = target.centre_on(mean, mean_sd)
         table = self._follow(target)
         forest, sums, noises, spans, weight = self._trees(target, followed=bool(table.any()))
         table[0] += round(constant * UNIT)  # every row has one cell of the first feature
@@ -207,7 +217,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             query = Query(Kind.LEAF_SUMS, tree=number)
             (found,), sd = curator.leaf_soft_histograms("model", tree, tree_share - splitting, query)
             if number + 1 < n_trees:
-                values = weight * _leaf_values(found, sd, levels, target.span, not number)
+                values = weight * _leaf_values(found, sd, levels, target.span)
                 target.subtract(tree=tree, leaves=values)
             grown.append(tree)
             sums.append(found)
@@ -227,10 +237,8 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             raise ValueError("every tree needs the span of its target.")
         levels = release.schema.range.levels
         values = [
-            additive.tree_weight * _leaf_values(sums, sd, levels, tuple(span), not number)
-            for number, (sums, sd, span) in enumerate(
-                zip(statistics, release.trained.leaf_noises, additive.spans, strict=True)
-            )
+            additive.tree_weight * _leaf_values(sums, sd, levels, tuple(span))
+            for sums, sd, span in zip(statistics, release.trained.leaf_noises, additive.spans, strict=True)
         ]
         return np.stack([np.stack(values), np.zeros(statistics.shape[:2])], axis=-1)
 
@@ -258,14 +266,14 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         return levels
 
 
-def _mean_and_rows(curator: Curator) -> tuple[float, float]:
-    """Noisy mean target, in levels, and number of rows."""
+def _mean_and_rows(curator: Curator) -> tuple[float, float, float]:
+    """Noisy mean target and the standard deviation of its noise, in levels, and number of rows."""
     levels = curator.schema.range.levels
     nothing = FlatTrees.unsplit(1, 0)
-    released = curator.leaf_soft_histograms("count", nothing, query=Query(Kind.TARGET_TOTAL))
-    first, second = released.values[0, 0].astype(np.float64)
-    rows = (first + second) / levels
-    return (min(max(first / rows, 0.0), levels) if rows >= 1 else levels / 2), max(rows, 1.0)
+    values, sd = curator.leaf_soft_histograms("count", nothing, query=Query(Kind.TARGET_TOTAL))
+    first, second = values[0, 0].astype(np.float64)
+    rows = max((first + second) / levels, 1.0)
+    return min(max(first / rows, 0.0), levels), sd / rows, rows
 
 
 def _can_follow(schema: Schema, plan: BudgetPlan, share: Fraction, config: NumberConfig) -> bool:
@@ -295,7 +303,7 @@ def _can_follow(schema: Schema, plan: BudgetPlan, share: Fraction, config: Numbe
 
 
 def _leaf_values(
-    sums: NDArray[np.int64], noise_sd: float, levels: int, span: tuple[float, float], is_first: bool
+    sums: NDArray[np.int64], noise_sd: float, levels: int, span: tuple[float, float]
 ) -> NDArray[np.float64]:
     """Mean of what is left of the target in each leaf, drawn towards its ancestors' and in the end to 0."""
     width = (span[1] - span[0]) / levels
@@ -305,6 +313,7 @@ def _leaf_values(
     if rows >= 1:
         away = min(max(first / rows, 0.0), levels) - zero
         noise = len(sums) * (noise_sd / rows) ** 2
-        # the first tree knows the mean better than the noisy total did; what later ones add should be 0
-        zero += away * (1.0 if is_first else max(0.0, 1 - noise / max(away**2, 1e-12)))
+        # noise that is large even against the span would not be seen through by its mean square alone
+        noise *= _UNSURE if noise > (_LOUD * levels) ** 2 else 1.0
+        zero += away * max(0.0, 1 - noise / max(away**2, 1e-12))
     return span[0] + shrunk_means(sums, noise_sd, levels, zero) * width

@@ -20,6 +20,8 @@ class Kind(Enum):
     ROW_COUNT = "number of rows"
     CLASS_COUNTS = "rows of each class"
     TARGET_TOTAL = "target of all rows"
+    TARGET_MEDIAN = "median of the target"
+    TARGET_DISTANCE = "distance of the target to its median"
     LOWER_BOUND = "lower clip bound"
     UPPER_BOUND = "upper clip bound"
     CENTRES = "centres of the features"

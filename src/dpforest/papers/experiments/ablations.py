@@ -34,7 +34,7 @@ CLASSIFICATION = {
 REGRESSION = {
     "without the additive part": replace(_NUMBERS, least_for_additive=NEVER),
     "without a second additive round": replace(_NUMBERS, worth_a_second=NEVER),
-    "without clip bounds": replace(_NUMBERS, most_for_clipping=Fraction(0)),
+    "without clip bounds": replace(_NUMBERS, enough_to_clip=NEVER, stretch=NEVER),
     "with one tree": replace(_NUMBERS, enough_to_boost=NEVER, enough_to_boost_rest=NEVER),
 }
 
