@@ -73,8 +73,8 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
-    First the target is clipped to private quantiles, so that noise is in proportion to where it lies, not to
-    its public bounds. Where there are rows enough, a sum over features is learnt from noisy sums of targets
+    First the target is clipped to where it lies: around its median, by a distance to it or by private
+    quantiles. So noise is in proportion to the target, not to its public bounds. Where there are rows enough, a sum over features is learnt from noisy sums of targets
     times features (see `dpforest._linear`); one more question says how much its parts are to count and
     whether they explain enough to be kept. Then trees are grown as by `PrivateForestClassifier` on what is
     left, one, or three with more rows, each on what those before it leave, clipped to private quantiles
