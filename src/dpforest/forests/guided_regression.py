@@ -74,12 +74,12 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     this text is about ``delta=0``.
 
     First the target is clipped to where it lies: around its median, by a distance to it or by private
-    quantiles. So noise is in proportion to the target, not to its public bounds. Where there are rows enough, a sum over features is learnt from noisy sums of targets
-    times features (see `dpforest._linear`); one more question says how much its parts are to count and
-    whether they explain enough to be kept. Then trees are grown as by `PrivateForestClassifier` on what is
-    left, one, or three with more rows, each on what those before it leave, clipped to private quantiles
-    again. Leaves release the noisy sums of y and of its distance to the upper bound; their means are drawn
-    towards their ancestors'.
+    quantiles. So noise is in proportion to the target, not to its public bounds. Where there are rows
+    enough, a sum over features is learnt from noisy sums of targets times features (see `dpforest._linear`);
+    one more question says how much its parts are to count and whether they explain enough to be kept. Then
+    trees are grown as by `PrivateForestClassifier` on what is left, one, or three with more rows, each on
+    what those before it leave, clipped to private quantiles again. Leaves release the noisy sums of y and of
+    its distance to the upper bound; their means are drawn towards their ancestors'.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     all questions add up, and what a part leaves of a row's target follows from that row and released values.
