@@ -122,7 +122,6 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         return [
             count_leaves(schema, pool="count"),
             choose("model", config.least_for_each, 1, quantile_range(3, 4)),  # a median needs less
-            count_leaves(schema, pool="model", share=config.least_for_each),
             choose("model", min(splits, default=WHOLE), 1, Utility.CENTRED_TARGET.range_for(schema)),
             count_leaves(schema, pool="model", share=min(centres, default=WHOLE)),
             count_leaves(schema, pool="model", share=tree * (1 - self._config.splitting)),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpforest._curator import Curator
 from dpforest._linear import Centre
 from dpforest._structure import FlatTrees
-from dpforest.forests.foresight import choose
+from dpforest.forests.foresight import choose, count_leaves
 from dpforest.forests.guided_config import NumberConfig
 from dpforest.mechanisms import quantile_range
 from dpforest.privacy import Kind, Query
@@ -117,6 +117,10 @@ class ResidualTarget:
     def _mean_between_bounds(self, otherwise: float) -> float:
         """Release the mean again, now that bounds are narrower."""
         share = self._share(self.config.mean_wanted, self.config.most_for_mean)
+        if not count_leaves(self.curator.schema, pool="model", share=share).can_be_paid(
+            self.curator.ledger.plan
+        ):
+            return otherwise
         self.left -= share
         self.curator.subtract(*self.span)
         nothing, query = FlatTrees.unsplit(1, 0), Query(Kind.TARGET_MEAN, "between its bounds")
