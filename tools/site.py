@@ -58,6 +58,8 @@ ORDER = {
         "hazards",
         "architecture",
         "default-forest",
+        "five-papers",
+        "broken-promises",
     ),
 }
 AT_THE_END = {"explanation": ("papers.md", "compare.md", "results.md")}
