@@ -44,9 +44,9 @@ def accuracies() -> str:
         shown = []
         for epsilon in BUDGETS:
             value = found.get((dataset, method, epsilon))
-            text = "–" if value is None else f"{value:.1f}"
+            text = "?" if value is None else f"{value:.1f}"
             shown.append(f"**{text}**" if value == best[dataset, epsilon] else text)
-        return "" if set(shown) == {"–"} else " / ".join(shown)
+        return "" if set(shown) == {"?"} else " / ".join(shown)
 
     datasets = sorted({dataset for dataset, _, _ in found})
     lines = [[dataset, *(cell(dataset, method) for method in METHODS)] for dataset in datasets]

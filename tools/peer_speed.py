@@ -1,6 +1,6 @@
-"""Measure fit and predict of this library and of other private forests on one table, as CPU seconds of one thread.
+"""Measure fit and predict of this library and of other private forests, as CPU seconds of one thread.
 
-    dpforest bench peers                                    # once: the other libraries, in an environment of their own
+    dpforest bench peers          # once: the other libraries, in an environment of their own
     python -m tools.peer_speed --peers ENVIRONMENT/bin/python
 
 Writes docs/results/peers-speed.csv. Each figure is the least of a few runs in a process of its own; kernels
@@ -44,7 +44,9 @@ make().fit(X[:2000], y[:2000]).predict(X[:2000])
 times = []
 for _ in range({repeats}):
     model = make()
-    a = time.process_time(); model.fit(X, y); b = time.process_time(); model.predict(X); c = time.process_time()
+    a = time.process_time(); model.fit(X, y)
+    b = time.process_time(); model.predict(X)
+    c = time.process_time()
     times.append((b - a, c - b))
 print(json.dumps([min(column) for column in zip(*times)]))
 """
@@ -67,15 +69,15 @@ def main() -> None:
     parser.add_argument("--peers", default=sys.executable, help="Python of the environment with the others")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     arguments = parser.parse_args()
+    lines = [["method", "rows", "fit", "predict"]]
+    for name, make in MODELS.items():
+        python = sys.executable if name.startswith("dpforest") else arguments.peers
+        for rows in arguments.rows:
+            fit, predict = measured(python, make, rows, 3 if rows < 500_000 else 1)
+            lines.append([name, str(rows), f"{fit:.3g}", f"{predict:.3g}"])
+            print(*lines[-1], flush=True)
     with RESULT.open("w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["method", "rows", "fit", "predict"])
-        for name, make in MODELS.items():
-            python = sys.executable if name.startswith("dpforest") else arguments.peers
-            for rows in arguments.rows:
-                fit, predict = measured(python, make, rows, 3 if rows < 500_000 else 1)
-                table.writerow([name, rows, f"{fit:.3g}", f"{predict:.3g}"])
-                print(name, rows, fit, predict, flush=True)
+        csv.writer(file, lineterminator="\n").writerows(lines)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def draw(path: Path = PICTURE) -> None:
             f"{right:.1f} %", (marked, right), xytext=(8, -5), textcoords="offset points", fontsize=9
         )
     panel.axhline(50, color="#555555", lw=1, ls="--")
-    panel.annotate("a blind guess", (6, 50), xytext=(0, 4), textcoords="offset points", ha="right", fontsize=9)
+    panel.annotate(
+        "a blind guess", (6, 50), xytext=(0, 4), textcoords="offset points", ha="right", fontsize=9
+    )
     panel.set(xlabel="epsilon", ylabel="best guess is right, %", ylim=(45, 102), xlim=(0, 6))
     panel.grid(alpha=0.3)
     figure.savefig(path, metadata={"Date": None}, facecolor="white")

@@ -12,7 +12,8 @@ import pytest
 import dpforest
 from dpforest.privacy import NeighboringRelation, PrivacyGuarantee
 from dpforest.report import best_guess, card, collect, registry_record
-from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
+from dpforest.report.shapes import shapes_of
+from dpforest.schema import Boolean, Classes, Date, Nominal, Numeric, Ordinal, Range, Schema
 
 HOSTILE = ["</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "right\u202eto left"]
 SCHEMA = Schema({"age": Numeric(0, 100), HOSTILE[1]: Nominal(HOSTILE)}, Classes([HOSTILE[0], HOSTILE[2]]))
@@ -171,3 +172,105 @@ def test_the_command_writes_a_card_and_scores_public_rows(tmp_path, model):
     assert done.exit_code == 0, done.output
     accuracy = np.mean(model.predict(X) == y)
     assert f"<td>{accuracy:.4g}</td>" in (tmp_path / "card.html").read_text()
+
+
+def test_shapes_are_means_of_predictions_at_rows_that_follow_from_the_schema():
+    """The same for every model with the schema, and what `predict_proba` says there."""
+    schema = Schema(
+        {"age": Numeric(0, 100), "ward": Nominal(["a", "b"]), "pain": Ordinal(["no", "yes"])}, Classes([0, 1])
+    )
+    rng = np.random.default_rng(0)
+    age, ward = rng.uniform(0, 100, 3000), rng.choice(["a", "b"], 3000)
+    X = [[a, w, "no"] for a, w in zip(age, ward, strict=True)]
+    model = dpforest.PrivateForestClassifier(epsilon=5.0, schema=schema).fit(X, (age > 50).astype(int))
+    asked = []
+
+    class Watched:
+        schema_, classes_ = model.schema_, model.classes_
+
+        def predict_proba(self, rows):
+            asked.append(rows)
+            return model.predict_proba(rows)
+
+    shape, ward_shape = shapes_of(Watched(), ["age", "ward"])
+    assert shape.ordered
+    assert not ward_shape.ordered
+    assert shape.points[0] == "0"
+    assert shape.points[-1] == "100"
+    assert ward_shape.points == ("a", "b")
+    (line,) = shape.lines
+    assert line.about == "1"
+    assert line.values[0] < 0.3 < 0.7 < line.values[-1]
+    first = asked[0][:64]
+    assert {row[0] for row in first} == {0.0}
+    assert {row[1] for row in first} == {"a", "b"}
+    assert line.values[0] == pytest.approx(model.predict_proba(first)[:, 1].mean())
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_shapes_of_many_kinds_of_columns_are_drawn(n_classes):
+    schema = Schema(
+        {
+            "day": Date("2020-01-01", "2021-01-01"),
+            "smoker": Boolean(),
+            "parity": Numeric(0, 3, integer=True, bins=2),
+            "income": Numeric(1, 1e6, transform="log"),
+            HOSTILE[1]: Nominal(HOSTILE),
+        },
+        Classes([f"{HOSTILE[0]}{k}" for k in range(n_classes)]),
+    )
+    rng = np.random.default_rng(1)
+    X = [["2020-05-05", True, 1, 10.0 ** rng.uniform(0, 6), HOSTILE[0]] for _ in range(500)]
+    y = [f"{HOSTILE[0]}{k}" for k in rng.integers(0, n_classes, 500)]
+    page = Page(card(collect(dpforest.PrivateForestClassifier(epsilon=1.0, schema=schema).fit(X, y))))
+    assert not page.open
+    assert page.tags.count("figure") >= 5
+    assert page.tags.count("script") == 1
+    pictures = [value for tag, name, value in page.attributes if name == "aria-label"]
+    assert any("2020-01-0" in words for words in pictures)
+    assert any("False" in words and "True" in words for words in pictures)
+
+
+def test_leaves_of_numbers_are_compared_with_their_noise_in_rows():
+    schema = Schema({"age": Numeric(0, 100)}, Range(10, 30))
+    X = np.random.default_rng(0).uniform(0, 100, (4000, 1))
+    model = dpforest.RandomDecisionTreesRegressor(1, max_depth=2, epsilon=5.0, schema=schema)
+    (leaves,) = collect(model.fit(X, 10 + X[:, 0] / 5)).leaves
+    assert sum(leaves.counts) == pytest.approx(4000, abs=50)
+    # two sums, each with noise of rate epsilon over the levels of the target
+    assert leaves.noise_sd == pytest.approx(np.sqrt(2) * np.sqrt(2) / 5.0, rel=0.01)
+    assert leaves.counts == tuple(sorted(leaves.counts, reverse=True))
+
+
+def test_private_rows_are_scored_for_a_price_only(model):
+    X, y = rows(2000, seed=3)
+    paid = dpforest.private_score(model, X, y, epsilon=0.5)
+    (score,) = collect(model, paid={"patients": paid}).scores
+    assert score.value == float(paid)
+    assert score.error == pytest.approx(paid.noise_sd / paid.rows)
+    assert "epsilon = 0.5" in card(collect(model, paid={"patients": paid}))
+    with pytest.raises(ValueError, match="what private_score returned"):
+        collect(model, paid={"patients": 0.9})
+    matrix = dpforest.private_score(model, X, y, epsilon=0.5, metric="confusion_matrix")
+    with pytest.raises(ValueError, match="one number"):
+        collect(model, paid={"patients": matrix})
+
+
+def test_small_groups_are_known_less_well(model):
+    X, y = rows(500, seed=1)
+    many = collect(model, (X, y)).scores[0]
+    few = collect(model, (X[:5], model.predict(X[:5]))).scores[0]
+    assert few.value == 1.0
+    assert few.error > many.error > 0  # five of five may be luck
+
+
+def test_the_checksum_is_that_of_the_file(tmp_path, model):
+    from click.testing import CliRunner
+
+    from dpforest.cli import main
+
+    model.save(tmp_path / "model.json")
+    done = CliRunner().invoke(main, ["report", f"{tmp_path}/model.json", "--out", f"{tmp_path}/card.html"])
+    assert done.exit_code == 0
+    digest = hashlib.sha256((tmp_path / "model.json").read_bytes()).hexdigest()
+    assert digest in (tmp_path / "card.html").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import click
@@ -45,7 +46,7 @@ def report(
         rows = reading.open(public, loaded.schema_, target)
         labels = [value for (piece,) in rows.read([target]) for value in plain_values(piece)]
         scored = rows.select(loaded.schema_.names), labels
-    facts = collect(loaded, scored, by)
+    facts = collect(loaded, scored, by, checksum=hashlib.sha256(model.read_bytes()).hexdigest())
     page = card(facts, title).encode()
     write_file(out, page)
     answer(

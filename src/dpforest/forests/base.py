@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -362,7 +363,15 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
 
         saved.save(self, path, key)
 
-    def report(self, path: str | os.PathLike[str], title: str = "Model card") -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        title: str = "Model card",
+        *,
+        public: tuple[Any, Any] | None = None,
+        by: str | None = None,
+        paid: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write the model card: one HTML page of released values and public facts.
 
         Parameters
@@ -371,12 +380,18 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
             Where to; an existing file is replaced.
         title : str
             Heading of the page.
+        public : (X, y), optional
+            Rows that are **not** private, to score.
+        by : str, optional
+            Nominal column: scores of public rows for each of its categories, too.
+        paid : mapping from str to PrivateScore, optional
+            Scores of private rows, by the name of their group: what `dpforest.private_score` returned.
         """
         from dpforest.modelfile.files import write_file
         from dpforest.report import card, collect
 
         check_is_fitted(self)
-        write_file(path, card(collect(self), title).encode())
+        write_file(path, card(collect(self, public, by, paid=paid), title).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> Self:

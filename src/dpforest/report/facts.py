@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +16,9 @@ import numpy as np
 import dpforest
 from dpforest.inspection.rules import Rule, columns_of_nodes, rules_of, splits_of
 from dpforest.privacy import Kind, Ledger, NeighboringRelation, PrivacyGuarantee
-from dpforest.schema import Classes, Nominal
+from dpforest.report.scores import Score, scores_of
+from dpforest.report.shapes import Shape, shapes_of
+from dpforest.schema import Classes
 
 MOST_NODES = 4096  # of the trees that a card shows: a page should open at once
 
@@ -36,15 +38,12 @@ class Leaves(NamedTuple):
     noise_sd: float
     median_count: float
     below_noise: int
-    n_leaves: int
+    counts: tuple[float, ...]  # of every leaf, largest first
 
-
-class Score(NamedTuple):
-    """How well public rows are predicted, in a group of them."""
-
-    group: str
-    rows: int
-    value: float
+    @property
+    def n_leaves(self) -> int:
+        """How many there are."""
+        return len(self.counts)
 
 
 @dataclass(frozen=True)
@@ -73,14 +72,16 @@ class Facts:
         Noise against signal; empty where leaves hold no counts.
     importances : sequence of (name, share)
         Largest first; empty where the model has none.
+    shapes : sequence of Shape
+        How the answer changes along the most important columns, at made-up rows.
     trees : sequence of sequence of Rule
         Rules of the trees that are shown.
     n_trees, depth : int
         Of the whole forest.
-    metric : str
-        What `scores` are.
     scores : sequence of Score
-        On rows that the owner calls public; empty without them.
+        On rows that the owner calls public, or private ones that were paid for; empty without either.
+    checksum : str or None
+        SHA-256 of the model file, if it came from one.
     versions : sequence of (name, version)
         Of the software that wrote the card.
     """
@@ -96,11 +97,12 @@ class Facts:
     spending: Sequence[Spent]
     leaves: Sequence[Leaves]
     importances: Sequence[tuple[str, float]]
+    shapes: Sequence[Shape]
     trees: Sequence[Sequence[Rule]]
     n_trees: int
     depth: int
-    metric: str
     scores: Sequence[Score]
+    checksum: str | None
     versions: Sequence[tuple[str, str]]
 
 
@@ -122,7 +124,14 @@ def best_guess(epsilon: float, delta: float) -> float:
     return min(1.0, 0.5 + (odds - 1 + 2 * delta) / (2 * (odds + 1)))
 
 
-def collect(model: Any, public: tuple[Any, Any] | None = None, by: str | None = None) -> Facts:
+def collect(
+    model: Any,
+    public: tuple[Any, Any] | None = None,
+    by: str | None = None,
+    *,
+    paid: Mapping[str, Any] | None = None,
+    checksum: str | None = None,
+) -> Facts:
     """Collect the facts of a fitted model.
 
     Parameters
@@ -133,11 +142,15 @@ def collect(model: Any, public: tuple[Any, Any] | None = None, by: str | None = 
         Rows that are not private, to score.
     by : str, optional
         Column whose declared categories the scores are told for, too.
+    paid : mapping from str to PrivateScore, optional
+        Scores of private rows, by the name of their group: what `private_score` returned.
+    checksum : str, optional
+        SHA-256 of the file that the model was read from.
     """
     if hasattr(model, "published_"):
         raise ValueError("A paper's own form is not private: its values cannot be laid out on a card.")
-    metric, scores = ("", []) if public is None else _scores(model, *public, by)
     columns = zip(columns_of_nodes(model), splits_of(model), strict=True)
+    importances = _importances(model)
     return Facts(
         estimator=type(model).__name__,
         guarantee=model.guarantee_,
@@ -149,12 +162,13 @@ def collect(model: Any, public: tuple[Any, Any] | None = None, by: str | None = 
         target=repr(model.schema_.target),
         spending=_spending(model.ledger_),
         leaves=_leaves(model),
-        importances=_importances(model),
+        importances=importances,
+        shapes=shapes_of(model, [name for name, _ in importances] or list(model.schema_.names)),
         trees=_shown(model),
         n_trees=model.trees_.n_trees,
         depth=model.trees_.depth,
-        metric=metric,
-        scores=scores,
+        scores=scores_of(model, public, by, paid),
+        checksum=checksum,
         versions=[("dpforest", dpforest.__version__), ("Python", platform.python_version())],
     )
 
@@ -170,15 +184,22 @@ def _spending(ledger: Ledger) -> list[Spent]:
 
 
 def _leaves(model: Any) -> list[Leaves]:
-    counts, noises = model.leaf_statistics_, model.leaf_noises_
-    if counts.ndim != 3 or not isinstance(model.schema_.target, Classes) or len(noises) != len(counts):
+    """Compare leaves with their noise: the largest class of each, or its rows, by the sums of a target."""
+    released, noises = model.leaf_statistics_, model.leaf_noises_
+    if released.ndim != 3 or len(noises) != len(released):
         return []
     if model.additive_ is not None and model.additive_.pairs is not None:  # leaves of boosting hold no counts
         return []
-    totals = np.abs(counts.astype(np.float64)).max(axis=2)  # the largest class of every leaf
+    counts, noise = np.abs(released.astype(np.float64)), np.asarray(noises, np.float64)
+    if isinstance(model.schema_.target, Classes):
+        totals = counts.max(axis=2)
+    else:  # every row adds its level and what is left to the highest: the two sums make up `levels` per row
+        levels = model.schema_.range.levels
+        totals, noise = np.abs(released.sum(axis=2, dtype=np.float64)) / levels, noise * math.sqrt(2) / levels
+    ranked = [(float(sd), np.sort(line)[::-1]) for line, sd in zip(totals, noise, strict=True)]
     return [
-        Leaves(tree, float(sd), float(np.median(line)), int((line < sd).sum()), line.size)
-        for tree, (line, sd) in enumerate(zip(totals, noises, strict=True))
+        Leaves(tree, sd, float(np.median(line)), int((line < sd).sum()), tuple(map(float, line)))
+        for tree, (sd, line) in enumerate(ranked)
     ]
 
 
@@ -197,33 +218,6 @@ def _shown(model: Any) -> list[tuple[Rule, ...]]:
     """Return the rules of as many trees as a page can hold."""
     most = max(1, MOST_NODES // max(model.trees_.n_leaves, 1))
     return [rules_of(model, tree) for tree in range(min(most, model.trees_.n_trees))]
-
-
-def _scores(model: Any, X: Any, y: Any, by: str | None) -> tuple[str, list[Score]]:
-    """Score public rows with a known target: accuracy, or mean squared error."""
-    schema, predicted, codes = model.schema_, model.predict(X), model.schema_.encode_target(y)
-    known = codes >= 0
-    if isinstance(schema.target, Classes):
-        metric, right = "accuracy", (schema.encode_target(predicted) == codes).astype(np.float64)
-    else:
-        law = schema.range
-        metric, right = (
-            "mean squared error",
-            (predicted - law.low - codes * (law.high - law.low) / law.levels) ** 2,
-        )
-    right = right[known]
-    found = [Score("all public rows", len(right), float(right.mean()))] if len(right) else []
-    if by is None:
-        return metric, found
-    feature = schema.features.get(by)
-    if not isinstance(feature, Nominal):
-        raise ValueError(f"Scores by group need a nominal column of the schema, not {by!r}.")
-    cells = schema.encode_features(X)[known, schema.names.index(by)]
-    names = [*map(str, feature.categories), "missing", "undeclared"]
-    for cell, name in enumerate(names):
-        if (here := cells == cell).any():
-            found.append(Score(f"{by} = {name}", int(here.sum()), float(right[here].mean())))
-    return metric, found
 
 
 def relation_in_words(guarantee: PrivacyGuarantee) -> str:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from fractions import Fraction
 from importlib.resources import files
 
 from dpforest.inspection.rules import Rule
-from dpforest.privacy.exact import short
+from dpforest.report.drawings import MOST_PICTURES, draw_leaves, draw_shape
 from dpforest.report.facts import Facts, best_guess, relation_in_words
+from dpforest.report.shapes import MADE_UP
+from dpforest.report.text import shown
 
 _LIMITS = (
     "The promise is about this model. Other releases from the same rows add to it; a budget keeps the sum.",
@@ -55,20 +56,6 @@ def card(facts: Facts, title: str = "Model card") -> str:
 _PARTS = ("card.css", "card.js")
 
 
-def shown(text: object) -> str:
-    r"""Make a text safe and visible in HTML.
-
-    Examples
-    --------
-    >>> shown("<b>") == "&lt;b&gt;", shown("a" + chr(0x202E) + "b")
-    (True, 'a\\u202eb')
-    """
-    visible = "".join(
-        f"\\u{ord(letter):04x}" if unicodedata.category(letter)[0] == "C" else letter for letter in str(text)
-    )
-    return escape(visible)
-
-
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -79,18 +66,23 @@ def _sections(facts: Facts, title: str) -> Iterator[str]:
     yield _section("Who answers for it", _answering(facts))
     yield _section("Where the budget went", _budget(facts))
     if facts.scores:
-        rows = [[shown(s.group), f"{s.rows:,}", f"{s.value:.4g}"] for s in facts.scores]
-        told = "<p>On rows that the owner calls public; no private row was scored.</p>"
-        yield _section("How well it predicts", told + _table(["rows", "how many", shown(facts.metric)], rows))
+        yield _section("How well it predicts", _scores(facts))
     if facts.importances:
         yield _section("What it looks at", _bars(facts.importances))
+    if facts.shapes:
+        yield _section("How the answer changes", _shapes(facts))
     if facts.leaves:
         yield _section("Noise against signal", _noise(facts))
     yield _section("What was declared public", _declared(facts))
     yield _section("Rules", _trees(facts))
     yield _section("Limits", "<ul>" + "".join(f"<li>{shown(limit)}</li>" for limit in _LIMITS) + "</ul>")
+    checksum = (
+        f" Checksum of the model file (SHA-256): <code>{shown(facts.checksum)}</code>."
+        if facts.checksum
+        else ""
+    )
     versions = ", ".join(f"{shown(name)} {shown(version)}" for name, version in facts.versions)
-    yield f'<p class="soft">Written by {versions}. Every value on this page is public or was released.</p>'
+    yield f'<p class="soft">Written by {versions}.{checksum} Every value here is public or was released.</p>'
 
 
 def _section(heading: str, body: str) -> str:
@@ -106,7 +98,7 @@ def _promise(facts: Facts) -> str:
     promise = facts.guarantee
     if not promise.is_proven:
         return f'<div class="promise bad"><strong>Nothing is promised.</strong><p>{shown(promise)}</p></div>'
-    factor = short(math.exp(min(promise.epsilon, 700.0)))
+    factor = _rounded_up(math.exp(min(promise.epsilon, 700.0)))
     rarely = f", except with a chance of {promise.delta:.2g}" if promise.delta else ""
     guess = 100 * best_guess(promise.epsilon, promise.delta)
     return (
@@ -116,6 +108,18 @@ def _promise(facts: Facts) -> str:
         "<p>Somebody who knows everything about everyone else, and guesses at even odds which of the two "
         f"tables it was, is right in at most {guess:.1f} % of cases; a blind guess is right in 50 %.</p>"
     )
+
+
+def _rounded_up(factor: float) -> str:
+    """Write a factor with three digits, none too small.
+
+    Examples
+    --------
+    >>> _rounded_up(2.718281828), _rounded_up(1.0), _rounded_up(22026.4657)
+    ('2.72', '1', '22,100')
+    """
+    unit = Fraction(10) ** (math.floor(math.log10(factor)) - 2)
+    return f"{float(math.ceil(Fraction(factor) / unit) * unit):,.12g}"
 
 
 def _answering(facts: Facts) -> str:
@@ -135,7 +139,8 @@ def _answering(facts: Facts) -> str:
 def _budget(facts: Facts) -> str:
     symbol = facts.ledger.plan.symbol
     rows = [
-        [shown(s.purpose), f"{s.amount:.4g}", _bar(s.share), f"{100 * s.share:.1f} %"] for s in facts.spending
+        [shown(s.purpose), f"{s.amount:.4g}", _bar(s.share), f"{100 * s.share:.1f}&nbsp;%"]
+        for s in facts.spending
     ]
     picture = _table(["for", symbol, "part", "share"], rows, wide=2)
     queries = []
@@ -172,6 +177,40 @@ def _bar(share: float) -> str:
     )
 
 
+def _scores(facts: Facts) -> str:
+    rows = [
+        [
+            shown(s.group),
+            shown(s.metric),
+            f"{s.rows:,.0f}",
+            f"{s.value:.4g}",
+            f"±&nbsp;{2 * s.error:.2g}",
+            shown(s.price),
+        ]
+        for s in facts.scores
+    ]
+    told = []
+    if any(not s.price for s in facts.scores):
+        told.append("Rows without a price are rows that the owner calls public.")
+    if any(s.price for s in facts.scores):
+        told.append(
+            "Rows with a price are private: their scores are noisy, and the price adds to the model's."
+        )
+    told.append(
+        "The margin is two standard deviations, of chance or of noise: small groups are known less well."
+    )
+    header = ["rows", "metric", "how many", "score", "margin", "price"]
+    return f"<p>{' '.join(told)}</p>" + _table(header, rows)
+
+
+def _shapes(facts: Facts) -> str:
+    told = (
+        f"<p>The mean answer at {MADE_UP} made-up rows, spread evenly over what was declared, as one column "
+        "goes through its values. No private row is involved. Where no people are, a shape says nothing.</p>"
+    )
+    return told + '<div class="shapes">' + "".join(map(draw_shape, facts.shapes)) + "</div>"
+
+
 def _noise(facts: Facts) -> str:
     rows = [
         [
@@ -184,9 +223,12 @@ def _noise(facts: Facts) -> str:
     ]
     told = (
         "<p>In every leaf of a tree: the noise in a count, the median over leaves of the largest count, and "
-        "how many leaves hold less than one standard deviation of noise.</p>"
+        "how many leaves hold less than one standard deviation of noise. A bar stands for a leaf, "
+        "largest first, on a scale of powers of ten; the line is the noise.</p>"
     )
-    return told + _table(["tree", "noise (sd)", "median count", "leaves below the noise"], rows)
+    pictures = "".join(draw_leaves(one) for one in facts.leaves[:MOST_PICTURES])
+    table = _table(["tree", "noise (sd)", "median count", "leaves below the noise"], rows)
+    return f'{told}<div class="shapes">{pictures}</div>{table}'
 
 
 def _declared(facts: Facts) -> str:
