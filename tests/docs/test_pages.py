@@ -3,7 +3,7 @@
 A page runs in an empty folder that has the made-up hospital's files. Tutorials must bring everything else
 along; other pages may use the names of `KNOWN`. Blocks of ``sh`` hold commands of `dpforest`, or run one of
 the examples; addresses of servers are replaced by that of a real one. ``<!-- raises NAME -->`` before a block
-says how it ends.
+says how it ends, ``<!-- run by FOLDER -->`` which tests run it instead, for what it needs is not everywhere.
 """
 
 import re
@@ -20,7 +20,8 @@ from click.testing import CliRunner
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^(?:<!-- raises (?P<raises>\w+) -->\n)?^(?P<indent> *)```(?P<language>python|sh)\n(?P<code>.*?)^ *```$",
+    r"^(?:<!-- (?:raises (?P<raises>\w+)|run by (?P<elsewhere>\S+)) -->\n)?"
+    r"^(?P<indent> *)```(?P<language>python|sh)\n(?P<code>.*?)^ *```$",
     re.DOTALL | re.MULTILINE,
 )
 SERVER = "postgresql://owner@db.example.org/budgets"
@@ -110,6 +111,9 @@ def test_the_code_of_a_page_runs(page, found, hospital_folder, request, monkeypa
         exec(compile(KNOWN, "known", "exec"), names)
         files_of_the_hospital(hospital_folder, names)
     for block in found:
+        if block["elsewhere"]:
+            assert page.name in "".join(test.read_text() for test in (ROOT / block["elsewhere"]).glob("*.py"))
+            continue
         code = textwrap.dedent(block["code"]).replace(SERVER, address)
         if block["language"] == "sh":
             if page.name not in WALKED:
