@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -234,6 +235,6 @@ def test_what_does_not_fit_is_refused():
         scores.new_tree(COLUMNS).split(np.array([3]), np.array([0]))
     with pytest.raises(ValueError, match="even"):
         scores_of(3, unit=8192)
-    wild = COLUMNS._replace(codes=np.full((2, 6), 9, np.uint8))
+    wild = replace(COLUMNS, codes=np.full((2, 6), 9, np.uint8))
     with pytest.raises(ValueError, match="does not fit"):
         scores.new_tree(wild)

@@ -20,10 +20,12 @@ from dpforest._rows import (
     Products,
     Residual,
     TargetCounts,
+    _gradients,
     _kernels,
     memory,
 )
 from dpforest._rows.limits import ERROR_LEVELS, MAX_TREES
+from dpforest._rows.tables import NO_LIMIT
 from dpforest._structure import FlatTrees
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema.declaration import MAX_SIZE
@@ -108,7 +110,7 @@ def test_blocks_are_small_enough_for_32_bits():
         ("leaf_sums", [MAX_ROWS, MAX_ROWS * MAX_SIZE]),
         ("cell_sums", [MAX_ROWS, MAX_ROWS * MAX_SIZE]),
         ("cell_moments", [MAX_ROWS, MAX_ROWS * ERROR_LEVELS, MAX_ROWS * ERROR_LEVELS**2]),
-        ("lookup_products", [MAX_ROWS * isqrt(MAX_PER_ROW) ** 2]),
+        ("products", [MAX_ROWS * isqrt(MAX_PER_ROW) ** 2]),
     ],
 )
 def test_the_last_row_of_the_largest_table_still_fits(kernel, largest):
@@ -120,12 +122,13 @@ def test_the_last_row_of_the_largest_table_still_fits(kernel, largest):
     table = np.array(largest, np.int64) - per_row
     no_trees = FlatTrees.unsplit(1, 0)
     walk = (cells, levels, every_tree, no_trees.feature, no_trees.threshold, no_trees.left_sets, 0)
-    if kernel == "lookup_products":
+    if kernel == "products":
         table = table.reshape(1, 1)
-        _kernels.lookup_products(cells, np.array([0]), np.array([[isqrt(MAX_PER_ROW)]]), table)
+        values = np.array([isqrt(MAX_PER_ROW)])
+        _gradients.products(cells, *np.array([[0], [0], [1]]), values, NO_LIMIT, table)
     elif kernel.startswith("cell"):
         table = table.reshape(1, 1, 1, -1)
-        _kernels.cell_moments(*walk, np.zeros((1, 1), np.int32), 0, table)
+        _kernels.cell_moments(*walk, np.zeros((1, 1), np.int32), 0, 0, table)
     else:
         table = table.reshape(1, 1, -1)
         getattr(_kernels, kernel)(*walk, table)

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows import MAX_TREES, Assignment
+from dpforest._rows import MAX_TREES, Assignment, Lasting
 from dpforest.mechanisms import RandomWords
 
 KEYED_ROWS = 2**15  # rows of one tape; another number would draw other trees
 
 
 @dataclass(frozen=True, eq=False)
-class KeyedTrees:
+class KeyedTrees(Lasting):
     """Trees of rows by a key.
 
     Parameters

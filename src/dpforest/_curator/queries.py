@@ -58,9 +58,9 @@ from dpforest._rows import (
     LeafCounts,
     LeafSums,
     RowCount,
+    Siblings,
     TargetCounts,
     WholeRows,
-    fold_by_nodes,
 )
 from dpforest._structure.flat import FlatTrees
 from dpforest.mechanisms import RandomWords, quantile_range
@@ -105,6 +105,7 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
         self._observer = observer_of(words)  # nobody, unless an auditor replays a void fit
         self.schema = table.schema
         self._rows = table.open()
+        self._siblings = Siblings(self._rows)
         self._grid = self._rows.grid
         self._values = {} if values is None else values.open()
         self._pay = Payments(plan, words.fork("noise"), on_charge, noiseless, self._observer)
@@ -129,7 +130,7 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
         trace: TracebackType | None,
     ) -> None:
         """Drop the rows and close the ledger, also after an error: what was charged stays charged."""
-        del self._rows
+        del self._rows, self._siblings
         self._values = {}
         self.ledger.freeze()
 
@@ -421,7 +422,7 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
 
     def _in_chunks(self, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Fold a table and cut it into tables of few nodes: choosing takes several times their memory."""
-        for group, counts in fold_by_nodes(self._rows, table):
+        for group, counts in self._siblings.fold(table):
             size = max(1, CHUNK_ENTRIES // int(np.prod(counts.shape[1:])))
             for start in range(0, len(counts), size):
                 nodes = slice(group.start + start, min(group.start + start + size, group.stop))

@@ -54,7 +54,7 @@ class PrivateTable:
                 raise TypeError("Rows on a cluster cannot be divided here: give a table or files.")
             if not isinstance(y, StreamColumn):
                 raise TypeError("y must be the name of a column of X, which is on a cluster.")
-            self.__rows = _on_cluster(collection, y.name, schema, stream.source.cache)
+            self.__rows = _on_cluster(collection, y.name, schema, stream.source)
         elif stream.source.cache:
             self.__rows = StoredRows.of_blocks(read(), grid, n_threads, stream.source.memory_limit)
         else:
@@ -85,7 +85,8 @@ def _read_part(part: Part, read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     return part.of(read())
 
 
-def _on_cluster(collection: ClusterStream, target: str, schema: Schema, cache: bool) -> Rows:
+def _on_cluster(collection: ClusterStream, target: str, schema: Schema, source: Source) -> Rows:
     if isinstance(collection, SparkStream):
-        return SparkRows(collection.chosen([*schema.names, target]), schema, cache)
-    return DaskRows(collection.frame.to_delayed(), target, schema, cache)
+        frame = collection.chosen([*schema.names, target])
+        return SparkRows(frame, schema, source.cache, source.memory_limit)
+    return DaskRows(collection.frame.to_delayed(), target, schema, source.cache)

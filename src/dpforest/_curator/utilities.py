@@ -266,25 +266,26 @@ class Candidates:
             centre = summed_logarithms()[None]  # the same for all nodes
         n_nodes, n_slots, _, n_statistics = table.shape
         lines = n_nodes * n_slots
-        left, first, last = self._left_of_cuts(rows, table)
+        left, totals, first, last = self._left_of_cuts(rows, table)
         out = np.zeros((lines, self.width), np.int64)
         by_classes = utility in (Utility.MAX_OPERATOR, Utility.CENTRED)
         fill = getattr(_kernels, "class_scores" if by_classes else f"{utility.value}_scores")
         scratch = np.empty((2, n_statistics), np.int64)
         fill(
-            left.reshape(lines, -1, n_statistics), table.sum(axis=2).reshape(lines, n_statistics),
+            left.reshape(lines, -1, n_statistics), totals.reshape(lines, n_statistics),
             first.reshape(-1), last.reshape(-1), unit, centre, span, *scratch, out,
         )  # fmt: skip
         return out.reshape(n_nodes, -1)
 
     def _left_of_cuts(
         self, rows: slice, table: NDArray[Any]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the statistics left of every cut, the first cut there is, and one beyond the last.
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the statistics left of every cut and of all cells, the first cut, and one beyond the last.
 
         What lies left of threshold j is the sum of cells 0 to j, and of a subset the sum of its cells.
         """
         left = np.cumsum(table, axis=2)
+        totals = left[:, :, -1].copy()
         first, last = self.low[rows].astype(np.int64), self.high[rows].astype(np.int64)
         n_sets = int(self.subsets.count.max(initial=0))
         if n_sets > left.shape[2]:
@@ -294,7 +295,7 @@ class Candidates:
             members = sets[:, :cells].astype(np.int64)
             left[nodes, slots, : len(sets)] = members @ table[nodes, slots, :cells]
             first[nodes, slots], last[nodes, slots] = 0, len(sets)
-        return left, first, last
+        return left, totals, first, last
 
     def _cut_by_subsets(self, rows: slice) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.uint8]]]:
         """Yield, for every nominal feature that is asked about: nodes, slots in them, and its subsets."""

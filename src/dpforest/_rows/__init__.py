@@ -6,10 +6,12 @@ memory, `stored` those that are read piece by piece, in memory or in a private f
 """
 
 from dpforest._rows.dask_rows import DaskRows
+from dpforest._rows.identity import Lasting
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES, MIXTURE_UNIT
 from dpforest._rows.memory import MemoryRows
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
+from dpforest._rows.siblings import Siblings
 from dpforest._rows.spark_rows import SparkRows
 from dpforest._rows.stored import RereadRows, StoredRows
 from dpforest._rows.tables import (
@@ -44,6 +46,7 @@ __all__ = [
     "DaskRows",
     "Grid",
     "LabelSums",
+    "Lasting",
     "LeafCounts",
     "LeafSums",
     "MemoryRows",
@@ -54,6 +57,7 @@ __all__ = [
     "Residual",
     "RowCount",
     "Rows",
+    "Siblings",
     "SparkRows",
     "StoredRows",
     "TableSpec",

@@ -82,13 +82,16 @@ def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, 
 
 
 @kernel
-def cell_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, table):
+def cell_counts(
+    cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, right, table
+):
     """Add 1 to ``table[node - first_node, slot, cell, code]`` for every feature asked about in a row's node.
 
     Nodes are numbered through all trees, ``tree * 2**level + node``; ``asked[node]`` lists a node's features.
+    If `right` is 1 and not 0, only right children are counted, and numbered as their parents.
     """
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    n_nodes = 1 << level
+    n_nodes = (1 << level) >> right
     first, last = _tree_range(
         tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
     )
@@ -99,20 +102,24 @@ def cell_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level,
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
-                at = tree_of[i] * n_nodes + node_of[i] - first_node
+                at = tree_of[i] * n_nodes + (node_of[i] >> right) - first_node
                 code = codes[block + i] if codes.size > 0 else 0
-                if code < 0 or not 0 <= at < len(table):
+                if code < 0 or node_of[i] & right < right or not 0 <= at < len(table):
                     continue
+                node, row, kind = np.uint64(at), np.uint64(block + i), np.uint64(code)
                 for slot in range(asked.shape[1]):
-                    table[at, slot, cells[block + i, asked[first_node + at, slot]], code] += 1
+                    column = np.uint64(asked[first_node + at, slot])
+                    table[node, slot, cells[row, column], kind] += 1
 
 
 @kernel
-def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, table):
+def cell_moments(
+    cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, right, table
+):
     """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
     with_squares = table.shape[3] == 3
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    n_nodes = 1 << level
+    n_nodes = (1 << level) >> right
     first, last = _tree_range(
         tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
     )
@@ -123,9 +130,9 @@ def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, leve
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
-                at = tree_of[i] * n_nodes + node_of[i] - first_node
+                at = tree_of[i] * n_nodes + (node_of[i] >> right) - first_node
                 target = np.int64(levels[block + i])
-                if target < 0 or not 0 <= at < len(table):
+                if target < 0 or node_of[i] & right < right or not 0 <= at < len(table):
                     continue
                 for slot in range(asked.shape[1]):
                     cell = cells[block + i, asked[first_node + at, slot]]
@@ -135,17 +142,32 @@ def cell_moments(cells, levels, tree_of_row, feature, threshold, left_sets, leve
                         table[at, slot, cell, 2] += target * target
 
 
+@inlined
+def _add_worth(prior, of_leaf, sums, weights, table_of, worth, code, out):
+    """Add what each line of `weights` is worth for a row of one of two classes; see `mixture_scores`."""
+    own, other = np.uint64(code), np.uint64(1 - code)
+    for candidate in range(weights.shape[0]):
+        first, second, table = weights[candidate, 0], weights[candidate, 1], np.uint64(table_of[candidate])
+        mine = prior[own] + first * of_leaf[own] + second * sums[table, own]
+        others = prior[other] + first * of_leaf[other] + second * sums[table, other]
+        # of two scores that are equal the first class's counts as the higher one
+        wins = mine > others or (mine == others and code == 0)
+        steps = np.uint64(np.int64(min(abs(mine - others) * STEPS, worth.shape[1] - 1)))
+        out[candidate] += worth[np.uint64(wins), steps]
+
+
 @kernel
 def mixture_scores(
     cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, powers, one, tree_of, node_of, sums, score, power, out,
+    table_of, powers, worth, one, tree_of, node_of, sums, score, power, out,
 ):  # fmt: skip
     """Add to each line of `weights` what it is worth for every row; see `MixtureScores`.
 
-    `powers` holds exp(-i / STEPS) as whole numbers for steps i below the highest score, and ends in 0. Shares
-    are whole multiples of 1 / one. All that is done in doubles belongs to one row, and whatever comes of it
-    is held between 0 and half a unit as an integer: so the sum over rows moves by no more than `MIXTURE_UNIT`
-    whatever the rounding of doubles did, and no rounding needs a place in W.
+    `powers` holds exp(-i / STEPS) as whole numbers for steps i below the highest score, and ends in 0;
+    ``worth[k]`` what comes of that, for two classes, if the row is of the lower (0) or of the higher (1) one.
+    Shares are whole multiples of 1 / one. All that is done in doubles belongs to one row, and whatever comes
+    of it is held between 0 and half a unit as an integer: so the sum over rows moves by no more than
+    `MIXTURE_UNIT` whatever the rounding of doubles did, and no rounding needs a place in W.
 
     `tree_of` is 0 everywhere; it, `node_of`, `sums`, `score` and `power` are scratch.
     """
@@ -168,6 +190,9 @@ def mixture_scores(
                     cell = cells[block + i, asked]
                     for k in range(n_classes):
                         sums[part, k] += tables[part, asked, cell, k]
+            if n_classes == 2:
+                _add_worth(prior, leaf_scores[leaf, row_of], sums, weights, table_of, worth, code, out)
+                continue
             for candidate in range(weights.shape[0]):
                 # indices instead of views of lines: several times faster in the innermost loop
                 of_leaf, of_table, table = weights[candidate, 0], weights[candidate, 1], table_of[candidate]
@@ -203,19 +228,6 @@ def subtract_leaves(cells, feature, threshold, left_sets, level, leaves, left):
         walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
         for i in range(size):
             left[block + i] -= leaves[node_of[i]]
-
-
-@kernel
-def lookup_products(cells, features, values, table):
-    """Add the products of what the row's cells stand for to the part of `table` above the diagonal."""
-    n = features.size
-    row = np.empty(n, np.int64)
-    for i in range(cells.shape[0]):
-        for a in range(n):
-            row[a] = values[a, cells[i, features[a]]]
-        for a in range(n):
-            for b in range(a, n):
-                table[a, b] += row[a] * row[b]
 
 
 @kernel

@@ -26,6 +26,9 @@ _AT_ONCE = 8  # partial tables that a worker adds up in one step
 class Encoded:
     """The rows of a partition, on its worker, and what they must be if they are made again.
 
+    What blocks remember stays with them on this worker. It does not travel: elsewhere, or after the worker
+    moved the partition to its disk, it is worked out again.
+
     Parameters
     ----------
     blocks : list of Block
@@ -35,9 +38,29 @@ class Encoded:
     def __init__(self, blocks: list[Block]) -> None:
         self.blocks = blocks
         self.seal = seal_of(array for block in blocks for array in (block.cells, block.target))
+        self._kept: dict[int, dict[str, Any]] = {}
 
-    def __len__(self) -> int:
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": {}}
+
+    def __sizeof__(self) -> int:  # for dask, which decides by it what to move to its disk
+        return sum(block.cells.nbytes + block.target.nbytes for block in self.blocks)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the partition."""
         return sum(len(block.cells) for block in self.blocks)
+
+    def add_to(self, table: TableSpec, first: int, out: NDArray[Any]) -> None:
+        """Add all rows, of which the first has this number, to a table.
+
+        What is remembered is taken away while it changes: a task that fails halfway, or runs at the same
+        time, leaves nothing that is wrong.
+        """
+        for block in self.blocks:
+            kept = self._kept.pop(block.first, {})
+            table.add(Block(block.cells, block.target, first + block.first, kept), out)
+            self._kept[block.first] = kept
 
 
 class DaskRows:
@@ -116,7 +139,7 @@ def _encode(part: Any, target: str, schema: Schema) -> Encoded:
 
 
 def _mark(part: Encoded) -> tuple[int, bytes]:
-    return len(part), part.seal
+    return part.n_rows, part.seal
 
 
 def _count(part: Encoded, table: TableSpec, first: int, seal: bytes, kind: str) -> NDArray[Any]:
@@ -124,8 +147,7 @@ def _count(part: Encoded, table: TableSpec, first: int, seal: bytes, kind: str) 
     if part.seal != seal:
         raise ChangedRowsError
     out: NDArray[Any] = np.zeros(table.shape, kind)
-    for block in part.blocks:
-        table.add(Block(block.cells, block.target, first + block.first), out)
+    part.add_to(table, first, out)
     return out
 
 

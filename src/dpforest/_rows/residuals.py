@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._rows.identity import Lasting
 from dpforest._rows.rows import Block, Grid
 from dpforest._rows.walks import check_walk
 from dpforest._structure import FlatTrees
 from dpforest._structure.additive import UNIT
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Step(Lasting):
     """What is subtracted from every row, in levels.
 
     A constant, the value of its leaf in a tree, and the sum over features of the values of its cells, which
@@ -28,7 +29,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Residual:
+class Residual(Lasting):
     """New targets, made of what steps of released values leave of the old ones.
 
     What is left of a row's target, moved into [low, high], becomes a whole number from 0 to `levels`. Doubles

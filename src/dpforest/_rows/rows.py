@@ -10,7 +10,8 @@ where the sum is.
 For that, whatever a row adds follows from the row, its number in the table and the spec, never from its block
 or from state that a pass left behind. What a spec needs of earlier answers it carries with it: released
 trees, the `Assignment` of rows to trees and the `Program` that says what released values left of targets. A
-block may remember (`Block.kept`) what it worked out before; if it cannot, it works it out again.
+block may remember (`Block.kept`) what it worked out before; if it cannot, it works it out again. What it was
+made of is known by identity, which outlasts the way to a worker (`identity`).
 """
 
 from __future__ import annotations

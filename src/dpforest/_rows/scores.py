@@ -12,11 +12,12 @@ there are at most 2**40 rows, so sums of gradients stay below 2**52, and sums of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._rows.identity import Lasting
 from dpforest._rows.rows import Block, Grid
 from dpforest._structure import Pairs
 
@@ -38,7 +39,8 @@ _LEAST_CURVATURE = {LOGISTIC: 0.01, SOFTMAX: 0.002}
 Ints = NDArray[np.int64]
 
 
-class Columns(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Columns(Lasting):
     """How cells become the codes that trees cut; public, or made of released values.
 
     Parameters
@@ -86,7 +88,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class AddConstant:
+class AddConstant(Lasting):
     """Add the same to the scores of all rows."""
 
     scores: Ints
@@ -98,7 +100,7 @@ class AddConstant:
 
 
 @dataclass(frozen=True, eq=False)
-class AddTable:
+class AddTable(Lasting):
     """Add ``table[feature, cell, output]``, summed over features, to the scores."""
 
     table: NDArray[np.int32]
@@ -112,7 +114,7 @@ class AddTable:
 
 
 @dataclass(frozen=True, eq=False)
-class AddValues:
+class AddValues(Lasting):
     """Add the value of its node to the scores of every row."""
 
     values: NDArray[np.int32]
@@ -126,7 +128,7 @@ class AddValues:
 
 
 @dataclass(frozen=True, eq=False)
-class BeginTree:
+class BeginTree(Lasting):
     """Put all rows into the root, coded in the columns that the tree may cut."""
 
     columns: Columns
@@ -146,7 +148,7 @@ class BeginTree:
 
 
 @dataclass(frozen=True, eq=False)
-class SplitNodes:
+class SplitNodes(Lasting):
     """Send rows with codes from `lowest` to `highest` in their node's column to the left child."""
 
     column: Ints

@@ -6,12 +6,17 @@ second `mapInArrow` adds the blocks of a partition to one table, and the tables,
 up by chunk: by the executors if they are large, else here. No accumulators: a task that is retried would
 count twice there, and here its output takes the place of what was lost.
 
+What a block remembers (`Block.kept`) stays in the Python process of the executor that worked it out. Spark
+may give the partition to another of its processes next time, which then goes on from what it knows of the
+block, or begins anew.
+
 Every table ends in one more entry, the number of rows that were added to it. Blocks that are not what they
 were at first are left out, so the last entry tells whether the table holds all rows, each once.
 """
 
 from __future__ import annotations
 
+import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -24,11 +29,11 @@ from numpy.typing import NDArray
 
 from dpforest._rows.partitions import ChangedRowsError, firsts_of, kind_of, on_cluster, seal_of
 from dpforest._rows.rows import Block, Grid, TableSpec
-from dpforest._rows.stored import even_blocks
+from dpforest._rows.stored import even_blocks, remembered_bytes
 from dpforest.schema import Schema
 from dpforest.schema.arrow import ArrowColumn
 from dpforest.schema.door import read_blocks
-from dpforest.schema.streams import Piece
+from dpforest.schema.streams import MEMORY_LIMIT, Piece
 
 _BLOCKS = "part int, number int, n_rows long, seal binary, cells binary, target binary"
 _CHUNKS = "chunk int, entries binary"
@@ -46,7 +51,9 @@ class SparkRows:
     schema : Schema
         What was declared.
     cache : bool
-        Whether Spark keeps the encoded rows between passes.
+        Whether Spark keeps the encoded rows between passes, and its processes what they work out of them.
+    memory_limit : int
+        Bytes that each of the executors' Python processes may keep.
 
     Raises
     ------
@@ -54,7 +61,10 @@ class SparkRows:
         If the cluster fails, or a partition that is made again has other rows.
     """
 
-    def __init__(self, frame: Any, schema: Schema, cache: bool = True) -> None:
+    def __init__(
+        self, frame: Any, schema: Schema, cache: bool = True, memory_limit: int = MEMORY_LIMIT
+    ) -> None:
+        self._fit, self._limit = uuid.uuid4().hex, memory_limit if cache else 0
         self._grid = Grid.of(schema.n_cells, schema.n_codes)
         self._cell_type = np.dtype(schema.cell_type).name
         self._blocks = on_cluster(frame.mapInArrow, _Encode(schema), _BLOCKS)
@@ -85,7 +95,7 @@ class SparkRows:
         return total[:-1].reshape(table.shape)
 
     def _total(self, table: TableSpec, size: int, kind: np.dtype[Any]) -> NDArray[Any]:
-        count = _Count(table, self._places, self._cell_type, size, kind.name)
+        count = _Count(table, self._places, self._cell_type, size, kind.name, self._fit, self._limit)
         chunks = self._blocks.mapInArrow(count, _CHUNKS)
         if self._n_parts * size * kind.itemsize > _SUMMED_HERE:
             n_groups = min(self._n_parts, -(-size // _CHUNK))
@@ -133,6 +143,8 @@ class _Count:
     cell_type: str
     size: int
     kind: str
+    fit: str
+    memory_limit: int
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         flat: NDArray[Any] = np.zeros(self.size, self.kind)
@@ -142,6 +154,7 @@ class _Count:
             if block is not None:
                 self.table.add(block, out)
                 flat[-1] += len(block.cells)
+                _KEPT.put(block, self.memory_limit)
         for number in range(-(-self.size // _CHUNK)):
             yield _batch(_CHUNKS, (number, flat[number * _CHUNK : (number + 1) * _CHUNK].tobytes()))
 
@@ -153,7 +166,36 @@ class _Count:
         # copies: kernels are compiled for arrays that can be written to
         target = np.frombuffer(row["target"], np.int32).copy()
         cells = np.frombuffer(row["cells"], self.cell_type).reshape(len(target), -1).copy()
-        return Block(cells, target, first)
+        return Block(cells, target, first, _KEPT.take(self.fit, first) if self.memory_limit else None)
+
+
+class _Kept:
+    """What this process remembers of blocks, by the number of their first row: of one fit at a time."""
+
+    def __init__(self) -> None:
+        self._fit = ""
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._sizes: dict[int, int] = {}
+
+    def take(self, fit: str, first: int) -> dict[str, Any]:
+        """Take away what is known of a block; it is put back when it is whole again."""
+        if fit != self._fit:
+            self._fit = fit
+            self._blocks.clear()
+            self._sizes.clear()
+        self._sizes.pop(first, None)
+        return self._blocks.pop(first, {})
+
+    def put(self, block: Block, memory_limit: int) -> None:
+        """Remember what a block knows, if there is room."""
+        if block.kept is None:
+            return
+        size = remembered_bytes(block)
+        if sum(self._sizes.values()) + size <= memory_limit:
+            self._blocks[block.first], self._sizes[block.first] = block.kept, size
+
+
+_KEPT = _Kept()
 
 
 @dataclass(frozen=True)

@@ -221,10 +221,9 @@ class _Home:
     def settle(self, block: Block) -> None:
         """Find a place for what the block remembers, and let go of all that is in the file."""
         if not self._is_away:
-            sizes: list[int] = []
-            _for_remembered(block, lambda _, array: _note(array, sizes))
-            if self._room.take(sum(sizes) - self._held):
-                self._held = sum(sizes)
+            size = remembered_bytes(block)
+            if self._room.take(size - self._held):
+                self._held = size
                 return
             self._room.take(-self._held)
             self._is_away = True
@@ -243,6 +242,13 @@ class _Home:
     def _let_go(self) -> None:
         for slot, _ in self._slots.values():
             slot.let_go()
+
+
+def remembered_bytes(block: Block) -> int:
+    """Return how much a block remembers besides its rows."""
+    sizes: list[int] = []
+    _for_remembered(block, lambda _, array: _note(array, sizes))
+    return sum(sizes)
 
 
 def _note(array: NDArray[Any], sizes: list[int]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MIXTURE_UNIT
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
 from dpforest._rows.walks import check_walk
@@ -26,6 +26,7 @@ MAX_TABLE_ENTRIES = 2**25
 PART_UNIT = 64  # scores of parts are added up so much finer than they are used
 MAX_PART = 2**36  # of one entry
 SHARE_UNIT = 4096  # shares of classes are whole multiples of 1 / SHARE_UNIT where mixtures are scored
+NO_LIMIT = 2**62  # no sum of squares of a row's values comes near it
 MOST_OF_SCORE = 2.0**40  # of one score: no sum of them leaves what an index can be made of
 _NO_CODES = np.empty(0, np.int32)
 
@@ -106,7 +107,7 @@ class LabelSums(_Spec):
 class Products(_Spec):
     """Sums of ``values[i][cell of features[i]] * values[j][cell of features[j]]`` over rows, for i <= j.
 
-    No product is beyond `MAX_PER_ROW`.
+    No product is beyond `MAX_PER_ROW`: the doubles in which 2**20 rows at a time are added end at 2**53.
     """
 
     features: NDArray[np.int64]
@@ -124,12 +125,11 @@ class Products(_Spec):
 
     def add(self, block: Block, out: NDArray[Any]) -> None:
         """Add the rows of a block."""
-        from dpforest._rows import _kernels
+        from dpforest._rows import _gradients
 
-        padded = np.zeros((len(self.values), max(map(len, self.values))), np.int64)
-        for line, value in zip(padded, self.values, strict=True):
-            line[: len(value)] = value
-        _kernels.lookup_products(block.cells, self.features, padded, out)
+        starts = np.cumsum([0, *map(len, self.values[:-1])])
+        one_each, flat = np.ones(len(starts), np.int64), np.concatenate(self.values)
+        _gradients.products(block.cells, self.features, starts, one_each, flat, NO_LIMIT, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +284,7 @@ class MixtureScores(_Walked):
         scratch = np.empty((n_tables, n_classes)), np.empty(n_classes), np.empty(n_classes, np.int64)
         places = np.zeros((2, BLOCK), np.int64)
         _kernels.mixture_scores(
-            block.cells, target, *walk, *scores, _powers(), SHARE_UNIT, *places, *scratch, out
+            block.cells, target, *walk, *scores, _powers(), _worth(), SHARE_UNIT, *places, *scratch, out
         )
 
 
@@ -294,6 +294,23 @@ def _powers() -> NDArray[np.int64]:
     from dpforest._rows._kernels import STEPS
 
     return np.append(np.rint(2**20 * np.exp(-np.arange(12 * STEPS) / STEPS)).astype(np.int64), 0)
+
+
+@lru_cache(maxsize=1)
+def _worth() -> NDArray[np.int64]:
+    """Tell what two classes so many steps apart are worth to a row of the lower and of the higher one.
+
+    The same operations as for several classes (`_kernels.mixture_scores`): one table instead of a division
+    for every row and line of weights.
+    """
+    powers, one = _powers(), SHARE_UNIT
+    part_of = one / (powers[0] + powers)
+    low, high = ((power * part_of).astype(np.int64) for power in (powers, powers[0]))
+    own = np.stack([low, high])
+    brier = (one * one + 2 * one * own - (low * low + high * high)) // (one * one // (MIXTURE_UNIT // 4))
+    half: int = MIXTURE_UNIT // 2
+    worth: NDArray[np.int64] = np.clip(brier, 0, half) + np.array([[0], [half]])
+    return worth
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -308,11 +325,14 @@ class _ByCell(_Walked):
         Cells that the table has room for; no feature that is asked about has more.
     nodes : slice, optional
         Nodes that the table has, numbered through all trees; by default all.
+    right_only : bool, default=False
+        Leave out left children, and number the right ones as their parents; see `siblings`.
     """
 
     asked: NDArray[np.int32]
     width: int
     nodes: slice | None = None
+    right_only: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -322,7 +342,7 @@ class _ByCell(_Walked):
             raise ValueError("Every node needs features of the table to ask about.")
         if self.width < n_cells[self.asked].max():
             raise ValueError("The table is narrower than a feature that is asked about.")
-        if not 0 <= self.here.start < self.here.stop <= self.trees.n_trees * 2**self.level:
+        if not 0 <= self.here.start < self.here.stop <= self._n_nodes or self.right_only > self.level:
             raise ValueError("The table asks about nodes that the level has not.")
 
     @property
@@ -334,15 +354,23 @@ class _ByCell(_Walked):
     @property
     def here(self) -> slice:
         """Nodes that the table has."""
-        return slice(0, self.trees.n_trees * 2**self.level) if self.nodes is None else self.nodes
+        return slice(0, self._n_nodes) if self.nodes is None else self.nodes
+
+    @property
+    def _n_nodes(self) -> int:
+        n_nodes: int = self.trees.n_trees * 2**self.level
+        return n_nodes // 2 if self.right_only else n_nodes
 
     @property
     def _last_axis(self) -> int:
         raise NotImplementedError
 
-    def _asked(self) -> tuple[NDArray[np.int32], int]:
-        """Features of every node, numbered through all trees, and the first node of the table."""
-        return self.asked.reshape(-1, self.asked.shape[2]), self.here.start
+    def _asked(self) -> tuple[NDArray[np.int32], int, int]:
+        """Features of every node that may be counted, the first node of the table, and if only right ones."""
+        asked = self.asked.reshape(-1, self.asked.shape[2])
+        if self.right_only:
+            asked = np.ascontiguousarray(asked[1::2])
+        return asked, self.here.start, int(self.right_only)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -357,6 +385,11 @@ class CellCounts(_ByCell):
 
     by: By = By.NOTHING
     counts_rows = True  # these tables are wide: 32 bits make them half as large
+
+    @property
+    def tells(self) -> By:
+        """What it tells of a row."""
+        return self.by
 
     @property
     def _last_axis(self) -> int:
@@ -390,6 +423,11 @@ class CellMoments(_ByCell):
     """
 
     squares: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """What it tells of a row."""
+        return self.squares
 
     @property
     def _last_axis(self) -> int:
