@@ -160,9 +160,9 @@ def make_estimator(
 
 
 def _value(text: str) -> Any:
-    """Read 3, 0.5, true or null as in JSON, and anything else as text."""
+    """Read 3, 0.5, true, null or {"ill": 5} as in JSON, and anything else as text."""
     try:
         value = json.loads(text)
     except ValueError:
         return text
-    return value if isinstance(value, int | float | bool | None) else text
+    return value if isinstance(value, int | float | bool | dict | None) else text

@@ -73,13 +73,18 @@ class Metric(ABC):
         )
         return answers
 
+    def _decided(self, answers: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the class that the model decides for, and how far it is ahead; weights are at most 1."""
+        weights = getattr(self.model, "decision_weights_", None)
+        return _most_probable(answers if weights is None else answers * weights)
+
     @property
     def _n_classes(self) -> int:
         return len(self.model.classes_)
 
 
 class Accuracy(Metric):
-    """Whether the most probable class is that of the row."""
+    """Whether the class that the model decides for is that of the row."""
 
     n_bins = 2
 
@@ -87,7 +92,7 @@ class Accuracy(Metric):
         self, answers: NDArray[np.float64], target: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """See `Metric`."""
-        named, margin = _most_probable(answers)
+        named, margin = self._decided(answers)
         return (named == target).astype(np.int64), margin
 
     def score(self, noisy: NDArray[np.int64]) -> float:
@@ -96,7 +101,7 @@ class Accuracy(Metric):
 
 
 class Confusion(Metric):
-    """Rows by class and most probable class."""
+    """Rows by class and the class that the model decides for."""
 
     @property
     def n_bins(self) -> int:
@@ -107,7 +112,7 @@ class Confusion(Metric):
         self, answers: NDArray[np.float64], target: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """See `Metric`."""
-        named, margin = _most_probable(answers)
+        named, margin = self._decided(answers)
         return target.astype(np.int64) * self._n_classes + named, margin
 
     def score(self, noisy: NDArray[np.int64]) -> NDArray[np.int64]:

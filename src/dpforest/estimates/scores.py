@@ -92,8 +92,9 @@ def private_score(
         What may be spent. Of n rows, accuracy is then known to about 1 / (n epsilon).
     metric : str, default="accuracy"
         For classes "accuracy", "confusion_matrix", "log_loss", "brier_score" and, if there are two,
-        "roc_auc" (to about 1/100, by a histogram of 65 bins); for numbers "mean_squared_error". The most
-        probable class counts as the predicted one.
+        "roc_auc" (to about 1/100, by a histogram of 65 bins); for numbers "mean_squared_error". The
+        class that probabilities decide for, by `class_weight` or `threshold` if the model has them, counts as
+        the predicted one.
     largest : float, optional
         Loss to which single rows are clipped. By default ln(100) for "log_loss", the whole range for the
         others; a lower one, if nearly all losses are below it, leaves less noise.

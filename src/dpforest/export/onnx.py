@@ -186,12 +186,13 @@ def _finish(nodes: Nodes, document: dict[str, Any], votes: str) -> list[Any]:
         shares = nodes.add("Div", clamped, nodes.add("Where", some, total, nodes.scalar(1.0)))
         uniform = nodes.scalar(1 / document["n_outputs"])
         labels = np.asarray(document["classes"])
-        best = nodes.add("ArgMax", votes, axis=1, keepdims=0)
+        probabilities, decided = nodes.add("Where", some, shares, uniform), votes
+        if document["decision"] is not None:
+            decided = nodes.add("Mul", probabilities, nodes.constant(np.array([document["decision"]])))
+        best = nodes.add("ArgMax", decided, axis=1, keepdims=0)
         return [
             nodes.output("label", nodes.add("Gather", nodes.constant(labels), best), labels.dtype, None),
-            nodes.output(
-                "probabilities", nodes.add("Where", some, shares, uniform), np.float64, document["n_outputs"]
-            ),
+            nodes.output("probabilities", probabilities, np.float64, document["n_outputs"]),
         ]
     first = nodes.first_column(votes)
     levels = float(document["levels"])

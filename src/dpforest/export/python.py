@@ -83,6 +83,8 @@ def document_of(model: Any) -> dict[str, Any]:
     }
     if isinstance(schema.target, Classes):
         found["classes"] = [label.item() if hasattr(label, "item") else label for label in model.classes_]
+        weights = getattr(model, "decision_weights_", None)
+        found["decision"] = None if weights is None else weights.tolist()
         found["ending"] = "shares" if additive is None else "softmax"
         found["tree_weight"] = 1.0 if additive is None else additive.tree_weight
         found["clip"] = None if additive is None else additive.clip

@@ -24,8 +24,10 @@ _TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FA
 
 
 def predict(row):
-    """Most probable class of a row, or its predicted number."""
+    """Class that the model decides for, or the predicted number, of a row."""
     answers = _answers(row)
+    if CLASSES and MODEL.get("decision"):
+        answers = [share * weight for share, weight in zip(answers, MODEL["decision"], strict=True)]
     return CLASSES[answers.index(max(answers))] if CLASSES else answers
 
 

@@ -25,6 +25,7 @@ from dpforest._curator import Curator, Noisy, Part, PrivateTable
 from dpforest._structure import FlatTrees
 from dpforest._trees import class_probabilities, feature_importances, sum_leaf_values, target_means
 from dpforest.forests.charging import Charging
+from dpforest.forests.decisions import OPTIONAL, check_decision, decision_weights, read_weights
 from dpforest.forests.declare import check_columns, columns_of, declare, declared_names, undeclared
 from dpforest.forests.foresight import Foreseeing
 from dpforest.forests.parameters import (
@@ -184,7 +185,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         if not self.as_published:
             return self._rules
         defaults = type(self)().get_params(deep=False)
-        only = {name: choice(defaults[name]) for name in self._not_published}
+        only = {name: choice(defaults[name]) for name in (self._not_published | OPTIONAL) & set(defaults)}
         return {**self._rules, "max_depth": whole(0, self._published_depth, or_none=True), **only}
 
     def _relation(self) -> NeighboringRelation:
@@ -222,6 +223,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         payer = self._payer(voids)
         X, y = named_target(X, y, declared_names(self))
         schema, settings = declare(self, X, y, self._task), self._settings()
+        self._check_target(schema)
         columns, guarantee = columns_of(X, schema), promise(plan, settings, voids)
         if self.as_published:
             if stream_of(X) is not None:
@@ -239,6 +241,9 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
             trained = self._train(curator)
         charge.check_process()
         return PrivateRelease(schema, settings, guarantee, columns, trained, curator.ledger, charge.receipt)
+
+    def _check_target(self, schema: Schema) -> None:
+        """Refuse parameters that do not fit the declared target, before anything is charged."""
 
     def _check_rows(self, table: PrivateTable) -> None:
         """Refuse rows that can only be added up where the training looks at public features of all rows."""
@@ -450,8 +455,28 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
     """Class votes from leaf histograms."""
 
     classes: Any = None
+    class_weight: Any = None
+    threshold: float | None = None
 
     _task: ClassVar[str] = "classification"
+
+    @property
+    def _counts_classes(self) -> bool:
+        """Whether leaf statistics are noisy counts of the classes."""
+        return not self._leaves_are_labels
+
+    def _check_target(self, schema: Schema) -> None:
+        wanted = self.class_weight, self.threshold
+        check_decision(type(self).__name__, *wanted, schema.classes, self._counts_classes)
+
+    def _attributes(self, release: PrivateRelease) -> dict[str, Any]:
+        settings, counts = release.settings.parameters, None
+        if self._counts_classes and release.statistics.ndim == 3:
+            counts = release.statistics.sum(axis=(0, 1), dtype=np.float64)
+        weight = read_weights(settings.get("class_weight"))
+        threshold: Any = settings.get("threshold")
+        decided = decision_weights(weight, threshold, release.schema.classes, counts)
+        return super()._attributes(release) | {"decision_weights_": decided}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -497,7 +522,7 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         return class_probabilities(votes)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each row.
+        """Most probable class of each row, or what `class_weight` or `threshold` make of probabilities.
 
         Parameters
         ----------
@@ -508,7 +533,10 @@ class PrivateForestClassifierBase(ClassifierMixin, PrivateForest):
         -------
         ndarray of shape (n_rows,)
         """
-        best: NDArray[Any] = self._sum_votes(X).argmax(axis=1)
+        votes = self._sum_votes(X)
+        weights = None if self._is_published else self.decision_weights_
+        scores = votes if weights is None else self._answers(votes) * weights
+        best: NDArray[Any] = scores.argmax(axis=1)
         return np.take(self.classes_, best)
 
 

@@ -56,13 +56,21 @@ _COMMON = """epsilon : float, default=1.0
 
 _CLASSES = """
     classes : sequence, optional
-        Short form: the labels that may occur."""
+        Short form: the labels that may occur.
+    class_weight : dict, "balanced" or None, default=None
+        What `predict` multiplies class probabilities by, for classes that are rare or costly to miss: numbers
+        by label (1 where there is none), or one over the released noisy counts. Free, and `predict_proba`
+        stays as it is.
+    threshold : float, optional
+        For two classes: `predict` says the second of `classes_` where its probability is above this."""
 _TARGET_BOUNDS = """
     target_bounds : (low, high), optional
         Short form: the range of the target; values outside are clipped."""
 _FITTED_CLASSES = """
     classes_ : ndarray
-        Declared labels, sorted."""
+        Declared labels, sorted.
+    decision_weights_ : ndarray or None
+        What probabilities are multiplied by before the largest decides."""
 
 
 def shared_parameters(own: str, depth: str, classifier: bool) -> Callable[[T], T]:

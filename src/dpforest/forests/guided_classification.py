@@ -248,6 +248,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     _most_trees: ClassVar[int] = 1
     _config: ClassVar[ClassConfig] = DEFAULTS
 
+    @property
+    def _counts_classes(self) -> bool:
+        return not self.delta  # boosted leaves have gradients
+
     def _pure_columns(self, schema: Schema, words: RandomWords) -> Schema:
         """Add sums and differences of random pairs of ordered features, so that cuts can be oblique."""
         ordered = [name for name, feature in schema.features.items() if not feature.is_nominal]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, dataclass_transform
 
+from dpforest.forests.decisions import is_class_weight
+
 MAX_DEPTH = 15  # complete trees: 2**15 leaves each
 ANY_DEPTH = 64  # trees that exist only where rows are
 MAX_TABLE_ENTRIES = 2**25  # of any table, such as the leaves of all trees times classes: 256 MiB
@@ -74,6 +76,11 @@ COMMON_RULES: dict[str, Rule] = {
         real(0, 1, closed="left")[1],
     ),
     "max_depth": whole(0, MAX_DEPTH, or_none=True),
+    "class_weight": (
+        "a dictionary from labels to numbers from 1e-9 to 1e9, 'balanced' or None",
+        is_class_weight,
+    ),
+    "threshold": ("a number in (0, 1) or None", lambda value: value is None or real(0, 1)[1](value)),
     "on_leak": choice("raise", "warn"),
     "as_published": choice(True, False),
     "neighboring": choice("add_or_remove_one", "replace_one"),

@@ -161,6 +161,14 @@ class RandomDecisionTreesClassifier(_RandomTrees, PrivateForestClassifierBase):
         shares = class_shares(release.statistics)
         return majority_votes(shares) if release.settings["voting"] == "majority" else shares
 
+    def _check_target(self, schema: Schema) -> None:
+        super()._check_target(schema)
+        if self.voting == "probabilistic" and (self.class_weight, self.threshold) != (None, None):
+            raise ValueError(
+                f"{type(self).__name__}: voting='probabilistic' draws a class: neither class_weight nor "
+                "threshold would decide it."
+            )
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Class of each row; ``voting="probabilistic"`` draws it anew at every call.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from dpforest._structure import Additive, FlatTrees
+from dpforest.forests.decisions import OPTIONAL, write_weights
 from dpforest.forests.parameters import Rule
 from dpforest.modelfile.record import Scalar
 from dpforest.privacy import BudgetPlan, Ledger, PrivacyGuarantee, Receipt
@@ -200,6 +201,7 @@ class Releasing(BaseEstimator):
     leaf_statistics_: NDArray[Any]
     leaf_noises_: tuple[float, ...]
     leaf_votes_: NDArray[np.float64]
+    decision_weights_: NDArray[np.float64] | None
     additive_: Additive | None
     transduction_: NDArray[Any]
     ledger_: Ledger
@@ -211,6 +213,10 @@ class Releasing(BaseEstimator):
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         """Turn leaf statistics into what each leaf adds to a prediction; by default the statistics."""
         return release.statistics.astype(np.float64)
+
+    def _attributes(self, release: PrivateRelease) -> dict[str, Any]:
+        """Return fitted attributes that the estimator makes of a release."""
+        return {"leaf_votes_": self._votes(release)}
 
     def _forget(self) -> None:
         """Drop everything that an earlier fit left, in one step."""
@@ -226,7 +232,7 @@ class Releasing(BaseEstimator):
         """Become the fitted model, in one step."""
         fitted = release.attributes()
         if isinstance(release, PrivateRelease):
-            fitted["leaf_votes_"] = self._votes(release)
+            fitted |= self._attributes(release)
         # One step: an interrupt comes before or after it, and nothing stays of what another thread, fitting
         # the same object, may have kept in between.
         self.__dict__ = self._unfitted_copy().__dict__ | fitted
@@ -281,6 +287,9 @@ def kept_parameters(estimator: Any, rules: Mapping[str, Rule]) -> dict[str, Scal
     """
     given = estimator.get_params(deep=False)
     kept = {name: _plain(given[name]) for name in sorted(set(given) & set(rules) - _NOT_KEPT)}
+    kept = {name: value for name, value in kept.items() if value is not None or name not in OPTIONAL}
+    if isinstance(given.get("class_weight"), Mapping):
+        kept["class_weight"] = write_weights(given["class_weight"])
     for name in ("epsilon", "delta"):  # whatever kind of number was given, never below what is spent
         if not math.isinf(given[name]):
             kept[name] = float_at_least(read_number(given[name], name))

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.forests.base import PrivateForest
+from dpforest.forests.decisions import OPTIONAL, read_weights
 from dpforest.forests.parameters import check_parameters
 from dpforest.forests.registry import ESTIMATORS
 from dpforest.forests.release import PrivateRelease, Settings, Trained, kept_parameters, promise
@@ -103,7 +104,9 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     estimator = ESTIMATORS.get(record.estimator)
     if estimator is None:
         raise ModelFileError(f"{record.estimator[:60]!r} is not an estimator of this library.")
-    if sorted(record.parameters) != sorted(kept_parameters(estimator(), estimator._rules)):
+    unset = estimator()
+    optional = OPTIONAL & set(unset.get_params(deep=False))
+    if set(record.parameters) - optional != set(kept_parameters(unset, estimator._rules)) - optional:
         raise ModelFileError(f"the parameters are not those of {record.estimator}.")
     if not isinstance(record.schema.target, Classes if estimator._task == "classification" else Range):
         raise ModelFileError(f"the target is not one for {record.estimator}.")
@@ -112,8 +115,12 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     # A schema that was read off private rows is not passed on as if it had been declared.
     schema = record.schema if record.declared else None
     make: Any = estimator
-    model: PrivateForest = make(**record.parameters, schema=schema)
+    given = dict(record.parameters)
+    if "class_weight" in given:
+        given["class_weight"] = read_weights(given["class_weight"])
+    model: PrivateForest = make(**given, schema=schema)
     check_parameters(model, estimator._rules)
+    model._check_target(record.schema)
     if record.additive is not None and not model._may_be_additive:
         raise ModelFileError(f"{record.estimator} has no additive part.")
     settings = Settings(record.parameters, record.declared)
