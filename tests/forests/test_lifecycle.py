@@ -123,6 +123,8 @@ CHANGES = {
     "bounds": (5, 6),
     "classes": ["x", "y", "z"],
     "target_bounds": (7, 8),
+    "class_weight": {"x": 5},
+    "threshold": 0.01,
     "max_depth": 3,
     "neighboring": "replace_one",
     "max_rows_per_person": 9,
