@@ -1,7 +1,7 @@
 """Run the tests on the oldest and the newest dependencies, and on every Python that can be had.
 
     make test-matrix                                  # the quick half, in every combination
-    make test-matrix PART=all                         # the whole suite
+    make test-matrix PART=all                         # the whole suite; PART=smoke: a minute each
     python -m tools.test_matrix --python 3.11 --dependencies oldest
 
 Every combination gets an environment of its own in `.venvs/`, made by uv: oldest dependencies are the lowest
@@ -27,6 +27,10 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 RESOLUTIONS = {"oldest": "lowest-direct", "newest": "highest"}
 # What touches other packages most: readers of tables, files of models, the command line, estimators.
 PARTS = {
+    "smoke": [
+        "tests/schema/test_tables.py",
+        "tests/modelfile/test_round_trip.py",
+    ],  # does it install and run?
     "quick": [
         "tests/schema/test_tables.py",
         "tests/modelfile",
@@ -102,6 +106,7 @@ def summary(output: str, code: int) -> str:
     >>> summary("..s.  [ 50%]\\nF...  [100%]\\nFAILED tests/a.py::test_b", 1)
     '1 failed, 6 passed, 1 skipped'
     """
+    output = re.split(r"^=+ (?:FAILURES|ERRORS) =+$", output, flags=re.MULTILINE)[0]
     marks = "".join(re.findall(r"^([.FEsxX]+)\s*(?:\[\s*\d+%\])?$", output, re.MULTILINE))
     if not marks:
         return f"error: no test ran (exit code {code})"

@@ -7,6 +7,7 @@ predictions apart.
 
 from dpforest._trees.explaining import Explanation, explain
 from dpforest._trees.growers import (
+    CENTRED,
     ROOT_TWO,
     geometric_shares,
     grow_best_median,
@@ -31,6 +32,7 @@ from dpforest._trees.pruning import prune_by_errors, prune_by_gini, reachable_le
 from dpforest._trees.prunings import PruningConfig, Prunings, mix_prunings
 
 __all__ = [
+    "CENTRED",
     "ROOT_TWO",
     "Explanation",
     "PruningConfig",

@@ -17,10 +17,14 @@ from dpforest._curator import Centres, Curator, Utility
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Kind, Query
 
+# Scores of splits are sums over rows, and a node holds half the rows of its parent: for the same odds of a
+# good choice a level would need twice the budget of the one above, but each of its choices matters to half as
+# many rows. The root of 2 lies between; study: +0.5 points over equal parts. A fraction: shares add up.
 ROOT_TWO = Fraction(1414, 1000)
-# Of the budget of splits, for the noisy targets of inner nodes: class shares for each level, means in all.
+# Of the budget of splits, for the noisy targets of inner nodes: class shares by level, means in all; study.
 CENTRES = Fraction(2, 100)
 MEAN_CENTRES = Fraction(15, 100)
+CENTRED = 0  # in place of a number of classes: the level compares children with their node's target
 LEAST_WEIGHT = 1e-9  # of the parent's target, in rows: it stands in for an empty node where there is no noise
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
@@ -247,8 +251,8 @@ def grow_guided(
     root : ndarray of shape (n_classes,) or (1,)
         Released class shares, or mean target, of all rows.
     most_common : sequence of int, optional
-        For every level, how many of a child's classes the max-operator counts; 0 for centred scores, which
-        all levels use by default.
+        For every level, how many of a child's classes the max-operator counts, or CENTRED, which all levels
+        are by default.
     top : FlatTrees, optional
         One tree that was grown before and is to be grown further.
     number : int, optional
@@ -256,9 +260,9 @@ def grow_guided(
     ratio : Fraction
         Of a level's budget to that of the one above.
     """
-    counted = most_common or [0] * depth
+    counted = most_common or [CENTRED] * depth
     first = 0 if top is None else top.depth
-    centred = [at for at in range(max(first, 1), depth) if not counted[at]]  # the root's target is known
+    centred = [at for at in range(max(first, 1), depth) if counted[at] == CENTRED]  # the root's is known
     is_class = len(root) > 1
     shares, for_centres = guided_shares(share, depth - first, len(centred), is_class, ratio)
     centre_share = dict(zip(centred, for_centres, strict=True))
@@ -271,7 +275,7 @@ def grow_guided(
         if top is not None and at < first:
             return top.feature[:, top.level(at)], top.threshold[:, top.level(at)]
         features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at - first]
-        if counted[at]:
+        if counted[at] != CENTRED:
             score = Utility.MAX_OPERATOR
             return curator.splits(
                 pool, trees, at, features, score, part, most_common=counted[at], tree=number
@@ -297,7 +301,12 @@ def _centres_of_level(
     parent: NDArray[np.float64],
     number: int | None,
 ) -> NDArray[np.float64]:
-    """Noisy class shares or mean target of every node, drawn towards the parent's where the noise is loud."""
+    """Noisy class shares or mean target of every node, drawn towards the parent's where the noise is loud.
+
+    The parent's target enters as so many rows as the noise is wide, two standard deviations of a count: a
+    node of n rows keeps n / (n + 2 sd) of what it says itself. For a mean the sums are in levels, `levels` to
+    a row, and so is their noise. Released values only: post-processing.
+    """
     here = replace(trees, depth=at)
     query = Query(Kind.NODE_TARGETS, level=at, tree=number)
     if parent.shape[1] > 1:

@@ -29,6 +29,7 @@ from dpforest._shrinkage import shrunk_counts
 from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.link import probabilities
 from dpforest._trees import (
+    CENTRED,
     Prunings,
     geometric_shares,
     grow_guided,
@@ -72,7 +73,7 @@ _NOTHING_GROWN = _Top(FlatTrees.unsplit(1, 0), Fraction(0))
 def classes_to_count(
     depth: int, shares: NDArray[np.float64], enough_per_class: float, config: ClassConfig = DEFAULTS
 ) -> list[int]:
-    """For every level, how many classes of a child the max-operator counts; 0 for centred scores.
+    """For every level, how many classes of a child the max-operator counts, or CENTRED.
 
     The first splits shall divide the classes, not single one out: each child is to keep half of those that
     its node has, and where only one is left, a class. Centred scores, which see every class but are noisier,
@@ -103,7 +104,7 @@ def classes_to_count(
     counted = [max(1, math.floor(effective / 2 ** (level + 1) + 0.5)) for level in range(depth)]
     if 2 <= n_classes <= config.most_for_centres:
         n_centred = round(math.log2(max(enough_per_class / config.enough_for_centres, 1.0)))
-        counted = [0 if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
+        counted = [CENTRED if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
     return counted
 
 
@@ -288,6 +289,12 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         ]
 
     def _train_purely(self, curator: Curator) -> Trained:
+        """Count, tell whether a tree will do, learn the linear part, grow the tree, weigh the two.
+
+        What is asked next follows from what was released before, never from rows; whichever way a fit goes,
+        `allocate` divides the pool "model" into parts that add up to 1, and first levels that were grown to
+        tell (`top.spent`) are taken off the part for splits. So all ways cost the same.
+        """
         config = self._config
         released, sd = curator.class_counts("count")
         counts = released.astype(np.float64)

@@ -138,6 +138,13 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         return min(few, many)
 
     def _train_purely(self, curator: Curator) -> Trained:
+        """Clip the target, follow it by a sum over features, grow trees on what is left.
+
+        `target.left` is the part of the pool "model" that nothing was asked for yet: every step takes its
+        share off it, and the trees divide all of the rest, so each way through adds up to the whole. A row's
+        target at each step is a function of that row and released values (`Curator.subtract`), so neighbours
+        stay neighbours and questions compose as usual.
+        """
         mean, mean_sd, rows = _mean_and_rows(curator)
         target = ResidualTarget(curator, self._config, rows, self._finite_epsilon)
         constant = target.centre_on(mean, mean_sd)
