@@ -36,6 +36,9 @@ wheel: .venv/.installed  ## build the wheel, install it without extras beside no
 	cd $$(mktemp -d) && $(CURDIR)/$(BIN)/python $(CURDIR)/examples/hospital_csv.py && \
 	  PATH=$(CURDIR)/.venv-wheel/bin:$$PATH sh -e $(CURDIR)/examples/from_the_wheel.sh
 
+test-browser: .venv/.installed  ## model card and site in a real Chromium; under 2 minutes
+	$(BIN)/python -m pytest tests/browser
+
 docs: .venv/.installed  ## build the documentation site into site/, without a network; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html; to search it: $(BIN)/python -m http.server --directory site"

@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "estimates": {"_curator", "forests", "mechanisms", "privacy", "schema"},
     "search": {"_curator", "_rows", "estimates", "forests", "mechanisms", "privacy", "schema"},
     "audit": {"_curator", "_rows", "_structure", "_trees", "forests", "mechanisms", "privacy", "schema"},
-    "report": {"_structure", "inspection", "privacy", "schema"},
+    "report": {"_structure", "_trees", "inspection", "privacy", "schema"},
     "cli": {
         "_structure",
         "audit",

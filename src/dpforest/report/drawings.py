@@ -54,14 +54,14 @@ def draw_shape(shape: Shape) -> str:
     first, last = (_cut(shape.points[0]), _cut(shape.points[-1]))
     picture = _frame("; ".join(told), "".join(drawn), f"{low:.3g}", f"{high:.3g}", first, last)
     keys = ", ".join(f'<span class="key{n}">{shown(line.about)}</span>' for n, line in enumerate(shape.lines))
-    every_point = ""
+    listed = [("missing", tuple(line.missing for line in shape.lines))]
     if not shape.ordered:
-        values = [", ".join(f"{line.values[at]:.3g}" for line in shape.lines) for at in range(count)]
-        pairs = zip(shape.points, values, strict=True)
-        every_point = "; ".join(f"{shown(point)}: {value}" for point, value in pairs)
+        columns = zip(*(line.values for line in shape.lines), strict=True)
+        listed = [*zip(shape.points, columns, strict=True), *listed]
+    added = "; ".join(f"{shown(point)}: {', '.join(f'{v:.3g}' for v in values)}" for point, values in listed)
     return (
         f"<figure>{picture}<figcaption><strong>{shown(shape.name)}</strong>, {keys}"
-        f'<span class="soft every">{every_point}</span></figcaption></figure>'
+        f'<span class="soft every">{added}</span></figcaption></figure>'
     )
 
 

@@ -73,7 +73,7 @@ class Facts:
     importances : sequence of (name, share)
         Largest first; empty where the model has none.
     shapes : sequence of Shape
-        How the answer changes along the most important columns, at made-up rows.
+        What the values of the most important columns add to the answer.
     trees : sequence of sequence of Rule
         Rules of the trees that are shown.
     n_trees, depth : int

@@ -16,7 +16,6 @@ from importlib.resources import files
 from dpforest.inspection.rules import Rule
 from dpforest.report.drawings import MOST_PICTURES, draw_leaves, draw_shape
 from dpforest.report.facts import Facts, best_guess, relation_in_words
-from dpforest.report.shapes import MADE_UP
 from dpforest.report.text import shown
 
 _LIMITS = (
@@ -70,7 +69,7 @@ def _sections(facts: Facts, title: str) -> Iterator[str]:
     if facts.importances:
         yield _section("What it looks at", _bars(facts.importances))
     if facts.shapes:
-        yield _section("How the answer changes", _shapes(facts))
+        yield _section("What each value adds", _shapes(facts))
     if facts.leaves:
         yield _section("Noise against signal", _noise(facts))
     yield _section("What was declared public", _declared(facts))
@@ -205,8 +204,8 @@ def _scores(facts: Facts) -> str:
 
 def _shapes(facts: Facts) -> str:
     told = (
-        f"<p>The mean answer at {MADE_UP} made-up rows, spread evenly over what was declared, as one column "
-        "goes through its values. No private row is involved. Where no people are, a shape says nothing.</p>"
+        "<p>What each value of a column adds to the answer: exact for the released model, noise and all. "
+        "Where there were no people a shape says nothing.</p>"
     )
     return told + '<div class="shapes">' + "".join(map(draw_shape, facts.shapes)) + "</div>"
 

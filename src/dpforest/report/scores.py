@@ -17,7 +17,7 @@ class Score(NamedTuple):
     """How well rows are predicted, in a group of them, and how far chance may have moved that.
 
     Of public rows `error` is the standard error of the mean and `price` nothing; of private ones it is the
-    noise and what was paid for the score.
+    noise (and, of a share, chance) and what was paid for the score.
     """
 
     group: str
@@ -46,11 +46,25 @@ def scores_of(
             raise ValueError("A score of private rows is what private_score returned, with its ledger.")
         if np.ndim(score.value) != 0:
             raise ValueError("A card tells scores that are one number; a confusion matrix is not.")
-        noise = score.noise_sd / score.rows if score.rows > 0 else math.inf
         told.append(
-            Score(group, score.metric, score.rows, float(score.value), float(noise), str(score.guarantee))
+            Score(
+                group,
+                score.metric,
+                score.rows,
+                float(score.value),
+                _private_error(score),
+                str(score.guarantee),
+            )
         )
     return told
+
+
+def _private_error(score: Any) -> float:
+    """Return how far noise may have moved a private score and, of a share, how far chance may have."""
+    if score.rows <= 0:
+        return math.inf
+    share = min(max(float(score.value), 0.0), 1.0) if score.metric == "accuracy" else 0.0
+    return math.hypot(score.noise_sd / score.rows, math.sqrt(share * (1 - share) / score.rows))
 
 
 def _of_public_rows(model: Any, X: Any, y: Any, by: str | None) -> list[Score]:
