@@ -196,7 +196,7 @@ def _scores(facts: Facts) -> str:
             "Rows with a price are private: their scores are noisy, and the price adds to the model's."
         )
     told.append(
-        "The margin is two standard deviations, of chance or of noise: small groups are known less well."
+        "The margin is two standard deviations, of chance and noise: small groups are known less well."
     )
     header = ["rows", "metric", "how many", "score", "margin", "price"]
     return f"<p>{' '.join(told)}</p>" + _table(header, rows)
