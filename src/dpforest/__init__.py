@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TransductivePartitioningEnsembleClassifier,
         load,
     )
-    from dpforest.search import PrivateSearchCV
+    from dpforest.search import PrivateSearchCV, simulate
 
 __version__ = "0.1.0"
 
@@ -46,8 +46,14 @@ __all__ = [
     "estimate_schema",
     "load",
     "private_score",
+    "simulate",
 ]
-_ELSEWHERE = {"estimate_schema": "estimates", "private_score": "estimates", "PrivateSearchCV": "search"}
+_ELSEWHERE = {
+    "estimate_schema": "estimates",
+    "private_score": "estimates",
+    "PrivateSearchCV": "search",
+    "simulate": "search",
+}
 
 provide_cache()
 

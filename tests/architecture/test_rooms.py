@@ -51,6 +51,7 @@ MAY_IMPORT = {
         "privacy",
         "report",
         "schema",
+        "search",
     },
 }
 # How kernels are compiled, types of arrays, shrinkage of noisy values: files that import no room.

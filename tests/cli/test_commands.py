@@ -385,6 +385,14 @@ def test_the_plan_is_that_of_the_fit(cli, visits):
     assert charges(visits) == 1
 
 
+def test_a_plan_can_be_simulated(cli, visits):
+    told = json.loads(cli("plan --schema schema.json --epsilon 1 --rows 300 --simulate --json").stdout)
+    assert [line["epsilon"] for line in told["simulation"]["lines"]] == [0.1, 0.3, 1.0, 3.0, 10.0, None]
+    shown = cli("plan --schema schema.json --epsilon 1 --rows 300 --simulate --best 0.9").stdout
+    assert "says nothing about any private table" in " ".join(shown.split())
+    cli("plan --schema schema.json --epsilon 1 --simulate", code=2)
+
+
 def test_every_estimator_can_be_planned_without_rows(cli, visits):
     for name in dpforest.__all__:
         if name.endswith("Classifier"):
