@@ -1,13 +1,16 @@
 """scikit-learn's common checks, and a budget that survives scikit-learn's copies and processes."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpforest import DiPriMeForestClassifier
+from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, PrivateSearchCV
 from dpforest.privacy import BudgetAccountant, BudgetExceededError
 from tests.forests.conftest import BASELINES, MODELS
 
@@ -86,3 +89,32 @@ def test_a_failed_fit_stays_charged(monkeypatch):
         model.fit(X, Y)
     assert accountant.total() == (1.0, 0.0)
     assert not hasattr(model, "trees_")
+
+
+def test_metadata_routing_finds_forests_that_take_no_weights():
+    forest = PrivateForestClassifier(bounds=(0, 1), classes=[0, 1])
+    with config_context(enable_metadata_routing=True):
+        request = forest.get_metadata_routing()
+        assert not request.fit.requests
+        search = GridSearchCV(make_pipeline(forest), {"privateforestclassifier__max_depth": [1, 2]}, cv=2)
+        assert search.fit(X, Y).predict(X).shape == (300,)
+        assert cross_val_score(PrivateSearchCV(forest), X, Y, cv=2, error_score="raise").shape == (2,)
+
+
+def test_predictions_are_arrays_whatever_transformers_are_told_to_give():
+    """`set_output` is for transformers; a pipeline with one may hand a frame on, named or not."""
+    forest = PrivateForestClassifier(bounds=(-9, 9), classes=[0, 1])
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    pipeline = make_pipeline(FunctionTransformer(), forest).set_output(transform="pandas").fit(frame, Y)
+    assert isinstance(pipeline.predict(frame), np.ndarray)
+    assert pipeline[-1].feature_names_in_.tolist() == ["a", "b", "c"]
+    with config_context(transform_output="pandas"):
+        assert isinstance(forest.fit(frame, Y).predict_proba(frame), np.ndarray)
+
+
+def test_estimators_are_trees_in_the_default_forests():
+    for n in (1, 4):
+        model = PrivateForestClassifier(n, bounds=(0, 1), classes=[0, 1], delta=1e-6).fit(X, Y)
+        assert model.trees_.n_trees == n
+    with pytest.raises(ValueError, match="More trees need delta > 0"):
+        PrivateForestClassifier(4, bounds=(0, 1), classes=[0, 1]).fit(X, Y)
