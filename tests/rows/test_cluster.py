@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import dpforest
-from dpforest._rows import DaskRows, Grid, RowCount, WholeRows
+from dpforest._rows import CellCounts, DaskRows, Grid, RowCount, WholeRows
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema import SchemaError, Source
 from tests.forests.conftest import CLASSIFY, fit, patients_table
@@ -140,6 +140,28 @@ def test_partitions_that_change_release_nothing():
         model.fit(Source(table, cache=False), "outcome")
     assert len(list(accountant.history())) == 1
     assert not hasattr(model, "guarantee_")
+
+
+def test_an_interrupt_leaves_the_charge_and_nothing_else(monkeypatch):
+    X, label, _ = patients_table(60)
+    table = frames.from_pandas(X.assign(outcome=label), npartitions=2)
+    accountant = BudgetAccountant(epsilon=9.0)
+    model = dpforest.DiPriMeForestClassifier(3, schema=CLASSIFY, max_depth=4, accountant=accountant)
+    model.fit(X, label)
+    add, calls = CellCounts.add, []
+
+    def interrupted(table, block, out):
+        calls.append(table.level)
+        if table.level == 2 and block.first:
+            raise KeyboardInterrupt  # in the middle of a level, on a worker
+        add(table, block, out)
+
+    monkeypatch.setattr(CellCounts, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(table, "outcome")
+    assert calls[-1] == 2
+    assert len(list(accountant.history())) == 2
+    assert not [name for name in vars(model) if name.endswith("_")]
 
 
 def test_a_killed_worker_changes_nothing_and_a_lost_scheduler_releases_nothing():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import field
@@ -38,6 +37,7 @@ from dpforest.forests.parameters import (
     parameters,
     whole,
 )
+from dpforest.forests.progress import Progress
 from dpforest.forests.release import (
     PrivateRelease,
     PublishedRelease,
@@ -55,7 +55,6 @@ from dpforest.modelfile import ModelFileError
 from dpforest.privacy import (
     BudgetAccountant,
     BudgetPlan,
-    Event,
     LeftBehind,
     NeighboringRelation,
     Pool,
@@ -255,7 +254,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
 
     def _open(self, table: PrivateTable, plan: BudgetPlan, words: RandomWords) -> Curator:
         """Give the rows to a curator; nothing is asked yet."""
-        show = self._show_progress if self.verbose else None
+        show = Progress(type(self).__name__, plan) if self.verbose else None
         noiseless = math.isinf(self.epsilon)
         return Curator(table, plan, words, show, noiseless, one_against_rest=self._one_against_rest)
 
@@ -317,9 +316,6 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
             stacklevel=4,
         )
         return RandomWords.seeded(seed)
-
-    def _show_progress(self, event: Event) -> None:
-        print(f"[{type(self).__name__}] {event.purpose}: {event.mechanism}", file=sys.stderr)
 
     # --- after the release -----------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ _COMMON = """epsilon : float, default=1.0
         None draws noise from the operating system. Anything else makes the fit repeatable, for tests only:
         it warns and voids the guarantee.
     verbose : int, default=0
-        1 prints every look at private rows while fitting.
+        1 prints every look at private rows while fitting, and how much of the plan is spent with it.
 
     Attributes
     ----------
