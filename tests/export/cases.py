@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpforest import (
+    DiPriMeForestClassifier,
     DiPriMeForestRegressor,
     PrivateForestClassifier,
     PrivateForestRegressor,
@@ -60,6 +61,9 @@ CASES = {
     ),
     "boosted, two classes": (PrivateForestClassifier(schema=TWO, epsilon=4, delta=1e-6), BINARY),
     "boosted, ten classes": (PrivateForestClassifier(schema=MANY, epsilon=20, delta=1e-6), TEN),
+    "decided by weights": (PrivateForestClassifier(schema=TWO, class_weight={1: 0.2}), BINARY),
+    "decided by a threshold": (DiPriMeForestClassifier(3, schema=TWO, max_depth=4, threshold=0.2), BINARY),
+    "noise": (DiPriMeForestClassifier(1, schema=TWO, epsilon=0.01, max_depth=5), BINARY),
     "pure, numbers": (PrivateForestRegressor(schema=RANGE, epsilon=4), SCORE),
     "boosted, numbers": (PrivateForestRegressor(schema=RANGE, epsilon=4, delta=1e-6), SCORE),
     "combinations": (PrivateForestClassifier(schema=NUMBERS, epsilon=50), BINARY),

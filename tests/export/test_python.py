@@ -26,6 +26,7 @@ def test_the_file_answers_as_the_model_on_a_thousand_rows(model):
     if hasattr(model, "classes_"):
         found = np.array([scoring["predict_proba"](row) for row in rows])
         np.testing.assert_allclose(found, model.predict_proba(asked), rtol=0, atol=1e-6)
+        assert [scoring["predict"](row) for row in rows] == model.predict(asked).tolist()
         by_name = dict(zip(model.schema_.names, rows[0], strict=True))
         assert scoring["predict"](by_name) == scoring["predict"](rows[0])
         np.testing.assert_array_equal(scoring["CLASSES"], model.classes_)

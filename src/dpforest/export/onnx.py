@@ -16,7 +16,7 @@ import numpy as np
 from dpforest._structure.additive import UNIT
 from dpforest.export.columns import OnnxColumns, columns_for
 from dpforest.export.nodes import Nodes
-from dpforest.export.python import CLOSE, document_of, made_up_rows
+from dpforest.export.python import agrees, document_of, made_up_rows
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -177,7 +177,7 @@ def _finish(nodes: Nodes, document: dict[str, Any], votes: str) -> list[Any]:
     ending = document["ending"]
     if ending == "softmax":
         votes = nodes.add("Softmax", votes, axis=1)
-        if document.get("clip") is not None:
+        if document["clip"] is not None:
             votes = _unclipped(nodes, votes, document["clip"])
     if ending in ("softmax", "shares"):
         clamped = nodes.add("Max", votes, nodes.scalar(0.0))
@@ -226,11 +226,7 @@ def _check(found: ModelProto, model: Any) -> None:
 
     rows = made_up_rows(model.schema_, CHECKED_ROWS, np.random.default_rng(0))
     asked = columns_for(model, rows)
-    answers: Any = ReferenceEvaluator(found).run(None, asked)
-    answer = answers[-1]
+    predicted, *probabilities = ReferenceEvaluator(found).run(None, asked)
     table = np.concatenate([column.astype(object) for column in asked.values()], axis=1)
-    is_class = hasattr(model, "classes_")
-    wanted = model.predict_proba(table) if is_class else model.predict(table)
-    scale = 1.0 if is_class else model.schema_.range.high - model.schema_.range.low
-    if not np.allclose(answer, wanted, rtol=0, atol=CLOSE * scale):
+    if not agrees(model, table, np.asarray(predicted), probabilities[0] if probabilities else None):
         raise RuntimeError("The exported graph does not predict as the model does; it was not written.")

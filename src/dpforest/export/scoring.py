@@ -25,20 +25,25 @@ _TRUTH = {"True": 1.0, "true": 1.0, "TRUE": 1.0, "False": 0.0, "false": 0.0, "FA
 
 def predict(row):
     """Class that the model decides for, or the predicted number, of a row."""
-    answers = _answers(row)
-    if CLASSES and MODEL.get("decision"):
+    votes = _votes(row)
+    answers = _finish(votes)
+    if not CLASSES:
+        return answers
+    if MODEL["decision"]:
         answers = [share * weight for share, weight in zip(answers, MODEL["decision"], strict=True)]
-    return CLASSES[answers.index(max(answers))] if CLASSES else answers
+    elif MODEL["ending"] == "shares":
+        answers = votes  # where none is above 0, the shares are equal, and the votes still differ
+    return CLASSES[answers.index(max(answers))]
 
 
 def predict_proba(row):
     """Class probabilities of a row, in the order of CLASSES."""
     if not CLASSES:
         raise TypeError("This model predicts numbers: use predict.")
-    return _answers(row)
+    return _finish(_votes(row))
 
 
-def _answers(row):
+def _votes(row):
     if isinstance(row, dict):
         row = [row[name] for name in NAMES]
     if len(row) != len(NAMES):
@@ -59,7 +64,7 @@ def _answers(row):
         leaf = leaves[_leaf(cells, feature, threshold)]
         votes = [vote + add for vote, add in zip(votes, leaf, strict=True)]
     weight = MODEL["tree_weight"]
-    return _finish([score + weight * vote for score, vote in zip(scores, votes, strict=True)])
+    return [score + weight * vote for score, vote in zip(scores, votes, strict=True)]
 
 
 def _leaf(cells, feature, threshold):
