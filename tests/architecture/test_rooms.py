@@ -37,6 +37,7 @@ MAY_IMPORT = {
     },
     "export": {"_structure", "_trees", "inspection", "schema"},
     "estimates": {"_curator", "forests", "mechanisms", "privacy", "schema"},
+    "adapters": {"forests", "privacy"},
     "search": {"_curator", "_rows", "estimates", "forests", "mechanisms", "privacy", "schema"},
     "audit": {"_curator", "_rows", "_structure", "_trees", "forests", "mechanisms", "privacy", "schema"},
     "report": {"_structure", "_trees", "inspection", "privacy", "schema"},

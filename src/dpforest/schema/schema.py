@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpforest.schema.combinations import Combination, check_combinations
 from dpforest.schema.declaration import whole_number
+from dpforest.schema.dictionaries import of_frictionless, of_pandera
 from dpforest.schema.documents import DEFAULT_TARGET, parse_document, read_json, write_document
 from dpforest.schema.door import joined, read_cells
 from dpforest.schema.encoding import cell_type
@@ -339,6 +340,38 @@ class Schema:
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text
+
+    @classmethod
+    def from_frictionless(cls, description: Mapping[str, Any], target: str | None = None) -> "Schema":
+        """Take over the limits of a Frictionless table schema: minimum and maximum, or enum, of every field.
+
+        Parameters
+        ----------
+        description : mapping
+            The table schema, with its list of fields; it must be public.
+        target : str, optional
+            Field to predict.
+
+        Examples
+        --------
+        >>> age = {"name": "age", "type": "integer", "constraints": {"minimum": 18, "maximum": 100}}
+        >>> Schema.from_frictionless({"fields": [age, {"name": "ok", "type": "boolean"}]}, target="ok")
+        Schema(age: Numeric(18, 100, integer=True); target: Classes([False, True]))
+        """
+        return cls.from_dict(of_frictionless(description, target), target)
+
+    @classmethod
+    def from_pandera(cls, description: Any, target: str | None = None) -> "Schema":
+        """Take over the limits of a pandera `DataFrameSchema`: in_range, or ge and le, or isin of columns.
+
+        Parameters
+        ----------
+        description : pandera.DataFrameSchema
+            Must be public: one that was inferred from private rows is not.
+        target : str, optional
+            Column to predict.
+        """
+        return cls.from_dict(of_pandera(description, target), target)
 
     @classmethod
     def from_bounds(
