@@ -1,4 +1,4 @@
-"""The card's facts as a record for OpenDP's registry of deployments, all three tiers of its schema.
+"""The card's facts as a record for OpenDP's registry of deployments, after its schema of autumn 2026, tier 3.
 
 What only the owner can know (who publishes, what for, when) is given; everything else follows from the model.
 The record is written as JSON, which every reader of YAML 1.2 reads.
@@ -7,6 +7,7 @@ The record is written as JSON, which every reader of YAML 1.2 reads.
 from __future__ import annotations
 
 import json
+import re
 
 from dpforest.report.facts import Facts, relation_in_words
 
@@ -26,59 +27,122 @@ _PLATFORM = (
 )
 
 
-def registry_record(facts: Facts, *, name: str, curator: str, use: str, published: str, author: str) -> str:
+def registry_record(
+    facts: Facts,
+    *,
+    name: str,
+    curator: str,
+    curator_type: str,
+    region: str,
+    use: str,
+    published: str,
+    author: str,
+    sector: str | None = None,
+) -> str:
     """Write the record.
 
     Parameters
     ----------
     facts : Facts
         Of a model that promises something.
-    name, curator, use, published : str
-        Name of the product, who publishes it, what for, and the day (YYYY-MM-DD).
+    name, use : str
+        Name of the model, and what it is for.
+    curator, curator_type : str
+        Who publishes it: "Government", "Industry" or "Nonprofit".
+    region : str
+        Whose people, or whose law.
+    published : str
+        The day, YYYY-MM-DD.
     author : str
         Who writes the record.
+    sector : str, optional
+        "Technology", "Healthcare", "Education", "Government", "Energy" or "Finance".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpforest import RandomDecisionTreesClassifier
+    >>> from dpforest.report import collect, registry_record
+    >>> X = np.random.default_rng(0).random((500, 2))
+    >>> model = RandomDecisionTreesClassifier(1, max_depth=1, bounds=(0, 1), classes=[0, 1])
+    >>> facts = collect(model.fit(X, X[:, 0] > 0.5))
+    >>> about = dict(name="Falls", curator="A hospital", curator_type="Nonprofit", region="Norway")
+    >>> text = registry_record(facts, **about, use="planning", published="2026-11-16", author="A. Meyer")
+    >>> "Pure DP" in text
+    True
     """
-    promise, plan = facts.guarantee, facts.ledger.plan
+    promise = facts.guarantee
     if not promise.is_proven:
         raise ValueError("This model promises nothing, so there is nothing to register.")
-    pure = plan.currency == "pure"
-    parameters = {"epsilon": promise.epsilon, "delta": promise.delta}
-    if not pure:
-        parameters["rho"] = float(plan.total)
-    mechanisms = sorted({event.mechanism for event in facts.ledger})
-    deployment = {
-        "short_name": name,
-        "data_curator": curator,
+    basic = {
+        "name": name,
+        "data_curators": [{"data_curator_name": curator, "data_curator_type": curator_type}],
+        "description": f"{facts.estimator}, {facts.n_trees} tree(s) of depth {facts.depth}",
         "intended_use": use,
-        "data_product_type": "machine learning model",
-        "data_product_description": f"{facts.estimator}, {facts.n_trees} tree(s) of depth {facts.depth}",
+        "data_product_type": "Machine learning model",
+        "data_product_region": region,
         "publication_date": published,
-        "dp_flavor": {
-            "name": "Pure DP" if pure else "Approximate DP",
-            "data_domain": _DOMAIN,
-            "unprotected_quantities": "bounds, categories and classes, which were declared public",
-        },
-        "privacy_loss": {
-            "privacy_unit": promise.unit,
-            "privacy_unit_description": relation_in_words(promise),
-            "privacy_parameters": parameters,
-        },
-        "model": {
-            "model_type": "Central",
-            "actors": _ACTORS,
-            "release_type": "One-shot",
-            "interactivity": "Non-interactive",
-        },
-        "additional_dp_information": {
-            "post_processing": "predictions, importances and this record are made of released values",
-            "composition": f"{len(facts.ledger)} queries, added up{'' if pure else ' in zCDP'}; nodes of one "
-            "level hold disjoint rows and share one charge",
-        },
-        "implementation": {
-            "pre_processing_eda_hyperparameter_tuning": _TUNING,
-            "mechanisms": f"{', '.join(mechanisms)}; dpforest {facts.versions[0][1]}. {_PLATFORM}",
-            "justification": "Proofs and tests: docs/explanation/privacy.md and claims.md of dpforest.",
-        },
     }
-    record = {"approved": False, "registry_author": author, "deployment": deployment}
-    return json.dumps(record, indent=1) + "\n"
+    if sector is not None:
+        basic["data_product_sector"] = sector
+    deployment = {
+        "basic": basic,
+        "dp_variant": {
+            "variant_name": "Pure DP" if facts.ledger.plan.currency == "pure" else "Approximate DP",
+            "data_domain": _DOMAIN,
+            "unprotected_quantities": "Bounds, categories and classes, which were declared public.",
+        },
+        "privacy_loss": _privacy_loss(facts),
+        "deployment_model": {
+            "model_name": "Central",
+            "trust_assumptions": _ACTORS,
+            "release_type": "One release",
+            "release_type_details": "Other releases from the same rows add to this one.",
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+            "access_type_details": "The model is a file; nobody but the owner asks the rows anything.",
+        },
+        "implementation": _implementation(facts),
+        "administrative": {"status": "Draft", "registry_authors": [author], "tier": 3},
+    }
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{name} {curator} {published[:4]}".lower()).strip("-")
+    text = json.dumps({"url_slug": slug, "deployment": deployment}, indent=1)
+    # 1e-06 is a number in JSON and a text in YAML 1.1, which wants a point
+    return re.sub(r'("(?:epsilon|delta|rho)": \d+)(e-\d+)', r"\1.0\2", text) + "\n"
+
+
+def _privacy_loss(facts: Facts) -> dict[str, object]:
+    promise, plan = facts.guarantee, facts.ledger.plan
+    parameters = {"epsilon": promise.epsilon, "delta": promise.delta}
+    details = (
+        "Epsilon holds for all queries together; nothing else was released about the rows by this model."
+    )
+    if plan.currency != "pure":
+        parameters["rho"] = float(plan.total)
+        details += " Queries were added up in zCDP (rho), and converted once."
+    return {
+        "privacy_unit": promise.unit,
+        "privacy_unit_details": f"Compared are {relation_in_words(promise)}.",
+        "privacy_parameters": parameters,
+        "privacy_parameters_details": details,
+    }
+
+
+def _implementation(facts: Facts) -> dict[str, str]:
+    pure = facts.ledger.plan.currency == "pure"
+    mechanisms = ", ".join(sorted({event.mechanism for event in facts.ledger}))
+    told = {
+        "preprocessing_and_hyperparameter_tuning": _TUNING,
+        "mechanisms": f"{mechanisms}; dpforest {facts.versions[0][1]}. {_PLATFORM}",
+        "composition": f"{len(facts.ledger)} queries, added up{'' if pure else ' in zCDP'}; nodes of one "
+        "level hold disjoint rows and share one charge.",
+        "post_processing": "Predictions, importances and this record are made of released values.",
+        "justification": "Proofs and tests: docs/explanation/privacy.md and claims.md of dpforest.",
+    }
+    if facts.scores:
+        told["utility"] = "; ".join(
+            f"{score.metric} {score.value:.4g} on {score.group}"
+            + (f" ({score.price})" if score.price else "")
+            for score in facts.scores
+        )
+    return told
