@@ -191,7 +191,7 @@ MUTANTS = {
         slip("dpforest.privacy.ledger:Ledger.charge", ("if cost > remaining", "if cost > holds")),
         checks.a_pool_is_not_overdrawn,
     ),
-    "a look that is not charged": Mutant(
+    "a query that is not charged": Mutant(
         slip(
             f"{PAYMENT}:Payments.for_choice",
             ("self._charge(pool, share,", "self._charge(pool, share / 2,"),

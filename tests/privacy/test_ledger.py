@@ -1,4 +1,4 @@
-"""The ledger: every look is written down, none can be unwritten, and no pool gives more than it holds."""
+"""The ledger: every query is written down, none can be unwritten, and no pool gives more than it holds."""
 
 import copy
 import json

@@ -1,6 +1,6 @@
-"""Marginals: how the rows spread over the cells of every feature, from two looks at noisy counts.
+"""Marginals: how the rows spread over the cells of every feature, from two queries of noisy counts.
 
-The first look counts groups of cells of equal width, the second groups of about equal mass. Noise is taken
+The first counts groups of cells of equal width, the second groups of about equal mass. Noise is taken
 out from the top down: how a group divides into two is drawn to what was expected before as far as noise
 explains the difference (the Haar wavelet with known noise).
 """
@@ -101,22 +101,22 @@ def ask_marginals(curator: Curator, purse: Purse, share: float, rows: float, row
     purse : Purse
         Pays.
     share : float
-        Part of the pool, half for each look.
+        Part of the pool, half for each query.
     rows, rows_sd : float
         Released number of rows and the noise of it.
     """
     schema = curator.schema
-    looks = purse.take(share / 2), purse.take(share / 2)
+    shares = purse.take(share / 2), purse.take(share / 2)
     size = n_groups(rows, math.sqrt(schema.n_features) * purse.noise(share / 2))
     told = [(rows, rows_sd**2)]  # everything that tells the number of rows, with its variance
     even = [_even_groups(schema, at, size) for at in range(schema.n_features)]
-    first, sd = _look(curator, looks[0], even, told, "of equal width")
+    first, sd = _ask(curator, shares[0], even, told, "of equal width")
     before = [_cell_shares(counts, group, None, sd) for counts, group in zip(first, even, strict=True)]
     equal = [
         group if schema.nominal[at] else _equal_groups(shares, size)
         for at, (group, shares) in enumerate(zip(even, before, strict=True))
     ]
-    second, sd_second = _look(curator, looks[1], equal, told, "of equal mass")
+    second, sd_second = _ask(curator, shares[1], equal, told, "of equal mass")
     found = []
     for at in range(schema.n_features):
         if schema.nominal[at]:
@@ -130,7 +130,7 @@ def ask_marginals(curator: Curator, purse: Purse, share: float, rows: float, row
     return Marginals(found, max(pooled, 10.0))
 
 
-def _look(
+def _ask(
     curator: Curator,
     share: Fraction,
     groups: list[NDArray[np.intp]],

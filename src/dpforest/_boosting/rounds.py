@@ -1,6 +1,6 @@
 """Rounds of boosting: shallow trees whose cuts are chosen by gradients, added to the scores level by level.
 
-A level costs two looks. One exponential mechanism per node chooses among all cuts of all columns; it costs
+A level costs two queries. One exponential mechanism per node chooses among all cuts of all columns; it costs
 the same however many there are. One noisy query tells gradients and Hessians of all children, from which
 their values follow: a Newton step, drawn to 0 as far as noise explains it.
 """

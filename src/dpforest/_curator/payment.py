@@ -1,4 +1,4 @@
-"""Paying for a look: turn a share of a pool into a charge on the ledger and the mechanism that it buys.
+"""Paying for a query: turn a share of a pool into a charge on the ledger and the mechanism that it buys.
 
 This is the one place where a mechanism meets a private table. Only `queries` and `sums` call it. A payment
 returns the mechanism itself, fixed at what was paid for: a query cannot run one without having paid, nor at

@@ -117,7 +117,7 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
 
     @property
     def ledger(self) -> Ledger:
-        """Every look so far."""
+        """Every query so far."""
         return self._pay.ledger
 
     def __enter__(self) -> Curator:

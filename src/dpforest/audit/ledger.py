@@ -65,7 +65,7 @@ def audit_ledger(estimator: Any, *, name: str | None = None, random_state: int |
     pure = ledger.plan.currency == "pure"
     spent = {pool.name: Fraction(0) for pool in ledger.plan.pools}
     unpaid = Fraction(0)
-    worst: tuple[Fraction, str] = (Fraction(-1), "no look")
+    worst: tuple[Fraction, str] = (Fraction(-1), "no query")
     for look in (look for look in looks if look.mechanisms):
         cost = look.cost(schema, ledger.plan.relation, pure)
         if look.charge is None:

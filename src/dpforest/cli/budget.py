@@ -36,7 +36,7 @@ def budget() -> None:
     type=float,
     default=0.0,
     show_default=True,
-    help="Part of delta set aside for looks that name categories; for good.",
+    help="Part of delta set aside for queries that name categories; for good.",
 )
 @click.option("--schema", "schema_file", type=FILE, help="Allow fits with this schema only.")
 @click.option("--target", metavar="NAME", help="Column that the schema's fits predict.")

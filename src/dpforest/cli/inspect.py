@@ -52,7 +52,7 @@ def inspect(model: Path, key: Path | None, tree: int | None, depth: int) -> None
         "" if loaded.signed_by_ is None else f"Signed by {key}, fingerprint {loaded.signed_by_}",
         heading("Plan"),
         plan_table(loaded.ledger_.plan),
-        heading("Ledger: every look at private rows"),
+        heading("Ledger: every query of private rows"),
         ledger_table(loaded.ledger_),
         heading(f"Columns; the target is {loaded.schema_.target!r}"),
         table(

@@ -78,7 +78,7 @@ def plan(
         heading(f"What {type(model).__name__} will spend"),
         plan_table(intended),
         f"In all {intended.guarantee}.",
-        heading(f"Every look and its noise, from a rehearsal on {about}"),
+        heading(f"Every query and its noise, from a rehearsal on {about}"),
         ledger_table(model.ledger_),
         f"{shape['trees']} tree(s) of depth {shape['depth']}, {shape['leaves_per_tree']} leaves each"
         + (f", {per_leaf:.3g} rows per leaf on average." if rows else "."),

@@ -36,10 +36,10 @@ def ledger_table(ledger: Ledger) -> Table:
 
     symbol = ledger.plan.symbol
     rows = []
-    for look in ledger:
-        sd, epsilon = look.parameters.get("noise_sd"), look.parameters.get("epsilon")
+    for query in ledger:
+        sd, epsilon = query.parameters.get("noise_sd"), query.parameters.get("epsilon")
         noise = f"sd {sd:.3g}" if isinstance(sd, float) else ""
         if isinstance(epsilon, float):
             noise = f"epsilon {epsilon:.3g}"
-        rows.append([look.purpose, look.mechanism, look.rows, noise, short(look.cost)])
-    return table(["look", "mechanism", "rows", "noise", symbol], rows, frozenset({symbol}))
+        rows.append([query.purpose, query.mechanism, query.rows, noise, short(query.cost)])
+    return table(["query", "mechanism", "rows", "noise", symbol], rows, frozenset({symbol}))

@@ -74,7 +74,7 @@ def estimate(
     if ignored:
         note(f"Columns that are not declared are left out: {', '.join(ignored)}.")
     if budget is None:
-        note("No --budget: this look is charged to nobody, so keep count yourself.")
+        note("No --budget: these queries are charged to nobody, so keep count yourself.")
     accountant = None if budget is None else open_budget(budget, dataset)
     rows = reading.open(data, readable, target)
     charging: Any = nullcontext()
@@ -99,7 +99,7 @@ def estimate(
             if notes is None or not (notes.receipts or isinstance(error, KeyboardInterrupt)):
                 raise
             charge = notes.receipts[0].to_dict() if notes.receipts else None
-            raise ChargedError(f"the look was charged, and there is no schema: {error}", charge) from error
+            raise ChargedError(f"they were charged, and there is no schema: {error}", charge) from error
     _tell(found, out, target)
 
 
@@ -129,7 +129,7 @@ def _tell(found: EstimatedSchema, out: Path, target: str) -> None:
             [[name, *_found(one)] for name, one in named.items()],
             frozenset({"noisy rows", "noise"}),
         ),
-        f"Guarantee of this look: {found.guarantee}. A model trained with the schema costs its own epsilon.",
+        f"Guarantee: {found.guarantee}. A model trained with the schema costs its own epsilon.",
     )
 
 

@@ -13,7 +13,7 @@ from dpforest.estimates.magnitudes import BORDERS, N_OCTAVES, PARTS
 FALSE_ALARM = 0.005
 """How likely, at most, noise alone makes an empty group of some column look sure to hold rows."""
 _NARROW = 2  # octaves; a column in so few of them may be far from zero and much narrower than they are
-_MAY_BE_LOST = 0.2  # of the rows, where a closer look makes a range narrower
+_MAY_BE_LOST = 0.2  # of the rows, where a second query makes a range narrower
 
 
 class Span(NamedTuple):
@@ -75,7 +75,7 @@ def worthwhile(ends: NDArray[np.float64], noisy: Noisy, core: Span, noted: float
 
 
 def is_narrow(octaves: Span) -> bool:
-    """Whether octaves lie on one side of zero and are so few that a closer look may be worth while."""
+    """Whether octaves lie on one side of zero and are so few that a second query may be worth while."""
     zero = N_OCTAVES // 2
     return octaves.high - octaves.low <= _NARROW and not octaves.low <= zero <= octaves.high
 
@@ -115,7 +115,7 @@ def closer(ends: NDArray[np.float64], noisy: Noisy, rows: int, n_columns: int) -
     noisy : Noisy
         Noisy counts of the parts.
     rows : int
-        Noisy number of rows in all parts, from an earlier look.
+        Noisy number of rows in all parts, from an earlier query.
     n_columns : int
         How many columns are looked at together.
     """

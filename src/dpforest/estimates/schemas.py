@@ -76,7 +76,7 @@ class EstimatedSchema(Schema):
     estimated_target : EstimatedColumn, EstimatedCategories or None
         What was estimated of the target.
     ledger : Ledger
-        Every look that was taken.
+        Every query that was made.
     receipt : Receipt or None
         Where the charge stands; None if nobody was charged.
     """
@@ -306,7 +306,7 @@ class _Asked(NamedTuple):
 def find_ranges(curator: Curator, columns: list[int]) -> list[EstimatedColumn]:
     """Ask for the ranges of columns on the grid of magnitudes: first the octaves, then narrow ones closer.
 
-    Which columns get the closer look, and on which parts, follows from the first answer.
+    Which columns are asked about again, and on which parts, follows from the first answer.
     """
     octave = octave_of_cell()
     groups = {column: octave[:-2] if column == TARGET else octave for column in columns}

@@ -43,7 +43,7 @@ class PrivateScore:
     noise_sd : float
         Standard deviation of the noise in each count, or in each sum of losses as a number of rows.
     ledger : Ledger
-        The look that was taken.
+        The query that was made.
     receipt : Receipt or None
         Where the charge stands; None if nobody was charged.
     """
@@ -78,7 +78,7 @@ def private_score(
 ) -> PrivateScore:
     """Tell how good a released model is on private rows, with pure differential privacy.
 
-    `model.score` counts exactly, and a count that is published is a look that nobody charged. This one adds
+    `model.score` counts exactly, and a count that is published is a query that nobody charged. This one adds
     noise and is charged. Rows that the model was trained on flatter it, and are asked a second time: the two
     costs add.
 
@@ -141,8 +141,8 @@ def private_score(
 def ask(curator: Curator, counted: Metric, metric: str) -> tuple[Any, float, float]:
     """Ask for what a metric counts; return the score, the noisy number of rows and the noise."""
     query = Query(Kind.SCORE, metric)
-    look = curator.scored_sums if counted.is_sum else curator.scored_counts
-    noisy, sd = look("score", WHOLE, query, counted, counted.n_bins)
+    ask_for = curator.scored_sums if counted.is_sum else curator.scored_counts
+    noisy, sd = ask_for("score", WHOLE, query, counted, counted.n_bins)
     per_row = counted.n_bins if counted.is_sum else 1
     return counted.score(noisy), max(float(noisy.sum()) / per_row, 0.0), sd / per_row
 

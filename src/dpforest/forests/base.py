@@ -129,7 +129,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
     # --- what an estimator says about itself -----------------------------------------------------------
 
     def _pools(self) -> list[Pool]:
-        """Divide the budget: named shares, fixed before the first look."""
+        """Divide the budget: named shares, fixed before the first query."""
         raise NotImplementedError
 
     def _columns(self, schema: Schema, words: RandomWords) -> Schema:

@@ -34,7 +34,7 @@ class Charging(BaseEstimator):
         return payer
 
     def _spend(self, payer: BudgetAccountant | None, plan: BudgetPlan) -> Charge:
-        """Charge the whole plan: on disk before the first look, settled after the last."""
+        """Charge the whole plan: on disk before the first query, settled after the last."""
         return Charge() if payer is None else payer.reserve(plan, label=type(self).__name__)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _COMMON = """epsilon : float, default=1.0
     max_rows_per_person : int, default=1
         Rows that one person may have; m rows are protected together, at m times the noise.
     accountant : BudgetAccountant, optional
-        Charged with the whole plan before the first look; refuses when its ceiling would be passed.
+        Charged with the whole plan before the first query; refuses when its ceiling would be passed.
     on_leak : {{"raise", "warn"}}, default="raise"
         What to do when no schema is declared: refuse, or read it off the rows and void the guarantee.
     as_published : bool, default=False
@@ -33,16 +33,16 @@ _COMMON = """epsilon : float, default=1.0
         None draws noise from the operating system. Anything else makes the fit repeatable, for tests only:
         it warns and voids the guarantee.
     verbose : int, default=0
-        1 prints every look at private rows while fitting, and how much of the plan is spent with it.
+        1 prints every query of private rows while fitting, and how much of the plan is spent with it.
 
     Attributes
     ----------
     guarantee_ : PrivacyGuarantee
         What the model promises, and whether that is proven.
     ledger_ : Ledger
-        Every look at private rows, with its mechanism and cost.
+        Every query of private rows, with its mechanism and cost.
     noise_scales_ : dict
-        Parameters of the mechanism of every look.
+        Parameters of the mechanism of every query.
     schema_, trees_, leaf_statistics_ : Schema, FlatTrees, ndarray
         The public description, the released splits and the released noisy leaf statistics.
     leaf_votes_ : ndarray

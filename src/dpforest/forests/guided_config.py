@@ -180,7 +180,7 @@ class NumberConfig:
     full_per_feature: float = 1000  # share falls with the power ...
     additive_power: float = 0.7  # ... of the rows: sums need less, trees can use all
     least_additive: Fraction = Fraction(5, 1000)  # but not below
-    weighing: Fraction = Fraction(20, 100)  # of the additive part's, for weights and the look; study
+    weighing: Fraction = Fraction(20, 100)  # of the additive part's, for weights and what they explain
     worth_keeping: float = 0.1  # R2 from which the part is kept, if it is also above its noise; study
     worth_a_second: float = 0.15  # R2 from which a second round follows what the first left; study
     second: Fraction = Fraction(35, 100)  # of what is left

@@ -131,7 +131,7 @@ class PrivateRelease(Release):
     trained : Trained
         Splits, leaf statistics and what stands beside them.
     ledger : Ledger
-        Every look, and the plan that paid.
+        Every query, and the plan that paid.
     receipt : Receipt or None
         Where its charge stands; None if nobody was charged.
     """

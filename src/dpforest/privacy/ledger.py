@@ -125,7 +125,7 @@ class Ledger:
                     "this ledger is closed: queries end when the model is released, fit again instead."
                 )
             if _loose(event) + sum(map(_loose, self._events)) > self._plan.loose_delta:
-                raise BudgetExceededError("the plan has set aside no such loose delta for single looks.")
+                raise BudgetExceededError("the plan has set aside no such loose delta for single queries.")
             remaining = self.remaining(pool)
             if cost > remaining:
                 raise BudgetExceededError(

@@ -88,8 +88,8 @@ class BudgetPlan:
     pools : tuple of Pool
         In the order they will be used.
     loose_delta : Fraction
-        The part of delta that single looks may take for themselves (see `Cost`); amounts are counted in pure
-        epsilon if that is all of it, and rho is what the rest of delta allows.
+        The part of delta that single queries may take for themselves (see `Cost`); amounts are counted in
+        pure epsilon if that is all of it, and rho is what the rest of delta allows.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class BudgetPlan:
         max_rows_per_person : int
             How many rows one person holds at most.
         loose_delta : number
-            The part of delta that single looks may take for themselves.
+            The part of delta that single queries may take for themselves.
         """
         if isinstance(shares, Mapping):
             pools = tuple(

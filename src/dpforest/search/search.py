@@ -275,7 +275,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Exact score of the winner, as scikit-learn's: a look that nobody charges; see `private_score`.
+        """Exact score of the winner, as scikit-learn's: a query that nobody charges; see `private_score`.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ class BudgetAccountant:
     delta : float
         Ceiling; with 0 only pure plans are granted.
     loose_delta : float
-        The part of delta that is set aside for looks with a delta of their own, such as finding categories;
+        The part of delta that is set aside for queries with a delta of their own, such as finding categories;
         it cannot be changed later, see `BudgetFilter`.
 
     Examples
@@ -103,7 +103,7 @@ class BudgetAccountant:
         epsilon, delta : number
             Ceiling, per person.
         loose_delta : number
-            The part of delta that is set aside for looks with a delta of their own.
+            The part of delta that is set aside for queries with a delta of their own.
         schema : Schema or mapping, optional
             What is public about the dataset; its hash is recorded.
         relation : NeighboringRelation

@@ -18,7 +18,7 @@ from dpforest.privacy.ledger import Ledger
 
 
 class Charge:
-    """A granted request, on disk before the first look.
+    """A granted request, on disk before the first query.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Charge:
         return self._receipt
 
     def follow(self, ledger: Ledger) -> None:
-        """Let the settlement tell every look of a ledger.
+        """Let the settlement tell every query of a ledger.
 
         Parameters
         ----------

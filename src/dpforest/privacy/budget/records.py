@@ -167,7 +167,7 @@ class Entry(Row):
     total_epsilon, total_rho, total_delta : str
         Cost of this and all earlier entries.
     plan, queries : str or None
-        JSON: how the charge is divided (of a charge; of a repair, what was repaired), every look that was
+        JSON: how the charge is divided (of a charge; of a repair, what was repaired), every query that was
         made (of a settlement).
     previous : str
         Hash of the link before.

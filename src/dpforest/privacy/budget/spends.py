@@ -82,7 +82,7 @@ class Spend:
     plan : dict or None
         How it was divided, with exact fractions as text.
     queries : tuple of dict
-        Every look that was made, as the ledger shows it.
+        Every query that was made, as the ledger shows it.
     name : str or None
         What the charge is called.
     analyst, purpose : str
