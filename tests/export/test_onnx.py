@@ -91,6 +91,12 @@ def test_hostile_names_stay_names():
     assert {evil, markup} == set(label)
 
 
+def test_text_that_is_no_text_is_refused_in_words():
+    schema = Schema({"\ud800": Numeric(0, 1)}, Classes([0, 1]))
+    with pytest.raises(ValueError, match="rename the column"):
+        to_onnx(PrivateForestClassifier(schema=schema).fit([[0.1], [0.9]], [0, 1]))
+
+
 def test_the_graph_says_what_it_promises_and_holds_no_more_than_the_model_file(tmp_path):
     """Every number of the graph is a number of the model, of its schema, or small."""
     model = CASES["pure, numbers"][0]

@@ -68,33 +68,24 @@ class OnnxColumns:
         return self._nodes.add("Gather", found, self._nodes.constant(np.argsort(order)), axis=1)
 
     def _grid(self, bins: int, columns: list[int]) -> str:
-        """Count the borders at or below each number by binary search, for all columns of one size at once.
-
-        There are ``bins - 1`` borders and bins is a power of two, so every search takes as many steps.
-        """
+        """Count the borders at or below each number, for all columns of one size at once."""
         nodes = self._nodes
-        names = [self._names[at] for at in columns]
-        values = nodes.add("Concat", *names, axis=1)
+        values = nodes.add("Concat", *(self._names[at] for at in columns), axis=1)
         features: list[Any] = [self._features[at] for at in columns]
-        borders = nodes.constant(np.concatenate([feature.borders for feature in features]))
-        start = np.arange(len(columns)) * (bins - 1)
-        # a row of zeros to begin with: NaN is at or above nothing
-        place, step = nodes.constant(np.zeros((1, len(columns)), np.int64)), bins // 2
-        while step:
-            border = nodes.add("Gather", borders, nodes.add("Add", place, nodes.constant(start + step - 1)))
-            above = nodes.cast(nodes.add("GreaterOrEqual", values, border), np.int64)
-            place = nodes.add("Add", place, nodes.add("Mul", above, nodes.whole(step)))
-            step //= 2
+        place = nodes.search(values, np.stack([feature.borders for feature in features]), "GreaterOrEqual")
         return nodes.add("Where", nodes.add("IsNaN", values), nodes.whole(bins), place)
 
     def _numbers(self, name: str, feature: LevelFeature) -> str:
         """Find numbers in a public list."""
         nodes, table = self._nodes, feature.table
-        same = nodes.add("Equal", name, nodes.constant(table.numbers[None]))
-        places = nodes.add("Where", same, nodes.constant(table.number_cells[None]), nodes.whole(-1))
-        found = nodes.add("ReduceMax", places, nodes.constant(np.array([1])), keepdims=1)
-        known = nodes.add("GreaterOrEqual", found, nodes.whole(0))
-        cell = nodes.add("Where", known, found, nodes.whole(feature.other_cell))
+        keys = padded(table.numbers[None], np.inf)
+        place = nodes.search(name, keys, "GreaterOrEqual")
+        last = nodes.add("Max", nodes.add("Sub", place, nodes.whole(1)), nodes.whole(0))
+        same = nodes.add("Equal", nodes.add("Gather", nodes.constant(keys[0]), last), name)
+        cells = nodes.constant(np.append(table.number_cells, np.full(keys.size - len(table.numbers), 0)))
+        cell = nodes.add("Where", same, nodes.add("Gather", cells, last), nodes.whole(feature.other_cell))
+        infinite = nodes.add("IsInf", name)
+        cell = nodes.add("Where", infinite, nodes.whole(feature.other_cell), cell)
         return nodes.add("Where", nodes.add("IsNaN", name), nodes.whole(feature.missing_cell), cell)
 
     def _texts(self, name: str, feature: LevelFeature) -> str:
@@ -104,6 +95,12 @@ class OnnxColumns:
             "LabelEncoder", name, domain="ai.onnx.ml",
             keys_strings=list(found), values_int64s=list(found.values()), default_int64=feature.other_cell,
         )  # fmt: skip
+
+
+def padded(borders: NDArray[Any], beyond: float) -> NDArray[Any]:
+    """Return rising borders with more of them at the end, as many as `Nodes.search` wants."""
+    size = 2 ** int(borders.shape[1]).bit_length() - 1
+    return np.pad(borders, ((0, 0), (0, size - borders.shape[1])), constant_values=beyond)
 
 
 def spellings(feature: LevelFeature) -> dict[str, int]:

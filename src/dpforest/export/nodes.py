@@ -76,6 +76,28 @@ class Nodes:
         """Take the first column of a matrix, as a matrix."""
         return self.add("Gather", name, self.constant(np.array([0])), axis=1)
 
+    def search(self, values: str, borders: NDArray[Any], op: str) -> str:
+        """Count the borders that each value is above, by binary search: for all columns at once.
+
+        Parameters
+        ----------
+        values : str
+            Matrix of values.
+        borders : ndarray of shape (n_columns, 2**k - 1)
+            Rising borders of every column, so that every search takes k steps.
+        op : {"Greater", "GreaterOrEqual"}
+            Whether a value that is equal to a border is above it.
+        """
+        n_columns, n_borders = borders.shape
+        flat, start = self.constant(borders.ravel()), np.arange(n_columns) * n_borders
+        place, step = self.constant(np.zeros((1, n_columns), np.int64)), (n_borders + 1) // 2
+        while step:
+            at = self.add("Add", place, self.constant(start + step - 1))
+            above = self.cast(self.add(op, values, self.add("Gather", flat, at)), np.int64)
+            place = self.add("Add", place, self.add("Mul", above, self.whole(step)))
+            step //= 2
+        return place
+
     def output(self, wanted: str, name: str, dtype: DTypeLike, width: int | None) -> Any:
         """Declare an output of one value, or of `width` values, per row, under a name that is free."""
         from onnx import TensorProto, helper

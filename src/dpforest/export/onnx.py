@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpforest._structure.additive import UNIT
-from dpforest.export.columns import OnnxColumns, columns_for
+from dpforest.export.columns import OnnxColumns, columns_for, padded
 from dpforest.export.nodes import Nodes
 from dpforest.export.python import agrees, document_of, made_up_rows
 
@@ -61,9 +61,21 @@ def to_onnx(model: Any) -> ModelProto:
     if find_spec("onnx") is None:
         raise ImportError("ONNX needs a package: pip install 'dpforest[onnx]'")
     document = document_of(model)
+    _check_text(document)
     found = _build(document, model)
     _check(found, model)
     return found
+
+
+def _check_text(document: dict[str, Any]) -> None:
+    lists = [list(feature.get("texts", ())) for feature in document["features"]]
+    try:
+        json.dumps([document["names"], document.get("classes"), lists], ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            "ONNX has no room for text that UTF-8 cannot write: rename the column, category or class that "
+            "holds half of a surrogate pair."
+        ) from None
 
 
 def _build(document: dict[str, Any], model: Any) -> ModelProto:
@@ -131,9 +143,9 @@ def _pairs(nodes: Nodes, document: dict[str, Any], cells: str) -> str:
         mine = nodes.add("Gather", cells, nodes.constant(of), axis=1)
         at = nodes.add("Add", mine, nodes.constant(of * scales.shape[1]))
         parts.append(nodes.add("Mul", nodes.add("Gather", flat, at), nodes.constant(weight)))
-    place = nodes.add("Unsqueeze", nodes.add("Add", *parts), nodes.constant(np.array([2])))
-    above = nodes.add("Greater", place, nodes.constant(np.array(document["pairs"]["cuts"], np.int64)))
-    return nodes.add("Concat", cells, nodes.total(nodes.cast(above, np.int64), 2), axis=1)
+    cuts = padded(np.array([document["pairs"]["cuts"]], np.int64), np.iinfo(np.int64).max)
+    codes = nodes.search(nodes.add("Add", *parts), np.repeat(cuts, len(columns), axis=0), "Greater")
+    return nodes.add("Concat", cells, codes, axis=1)
 
 
 def _leaves(nodes: Nodes, document: dict[str, Any], cells: str) -> str:
@@ -144,9 +156,9 @@ def _leaves(nodes: Nodes, document: dict[str, Any], cells: str) -> str:
     sets = np.array(document["left_sets"], np.int64)
     by_set = bool((threshold < 0).any())
     not_left = nodes.constant(1 - sets.ravel()) if by_set else ""
-    first_node = nodes.constant(np.arange(n_trees) * n_nodes)
-    flat_feature, flat_cut = (
-        nodes.constant(part.ravel().astype(np.int64)) if depth else "" for part in (feature, threshold)
+    first_node, flat_feature, flat_cut = (
+        nodes.constant(part.ravel().astype(np.int64)) if depth else ""
+        for part in (np.arange(n_trees) * n_nodes, feature, threshold)
     )
     # all rows start at node 0 of every tree
     node = nodes.add("Mul", nodes.first_column(cells), nodes.constant(np.zeros((1, n_trees), np.int64)))
