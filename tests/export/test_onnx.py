@@ -104,7 +104,7 @@ def test_the_graph_says_what_it_promises_and_holds_no_more_than_the_model_file(t
     facts = {entry.key: json.loads(entry.value) for entry in graph.metadata_props}
     assert facts == {"guarantee": model.guarantee_.to_dict(), "schema": model.schema_.to_dict()}
     known = [model.leaf_votes_.ravel(), *(f.borders for f in FEATURES.values() if hasattr(f, "borders"))]
-    public = [*known, [model.schema_.range.levels, 0, 8, 2**16, 1, 2, 30]]
+    public = [*known, [model.schema_.range.levels, 0, 8, 2**16, 1, 2, 30, np.inf]]
     doubles = [
         onnx.numpy_helper.to_array(array) for array in graph.graph.initializer if array.data_type == 11
     ]
