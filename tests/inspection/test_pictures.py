@@ -1,18 +1,16 @@
 """Shapes, trees, calibration and curves over epsilon show what was released, and draw without a complaint."""
 
-from typing import ClassVar
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpforest import (
     DiPriMeForestClassifier,
     PrivateForestClassifier,
     PrivateForestRegressor,
     RandomDecisionForestClassifier,
+    simulate,
 )
 from dpforest._structure import FlatTrees
 from dpforest._trees.shapes import shape_of
@@ -23,7 +21,6 @@ from dpforest.inspection import (
     ShapeDisplay,
     TreeDisplay,
 )
-from dpforest.privacy import BudgetAccountant
 from dpforest.schema import Boolean, Classes, Date, Nominal, Numeric, Ordinal, Range, Schema
 from tests.export import cases
 
@@ -154,36 +151,14 @@ def test_calibration_counts_what_happened(model):
         CalibrationDisplay.from_predictions([1], [0.5, 0.5])
 
 
-class Threshold(ClassifierMixin, BaseEstimator):
-    """Right from epsilon 1 on; notes who would be charged."""
-
-    payers: ClassVar = []
-
-    def __init__(self, epsilon=1.0, accountant=None):
-        self.epsilon = epsilon
-        self.accountant = accountant
-
-    def fit(self, X, y):
-        self.payers.append(self.accountant)
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return (X[:, 1] > 0.5).astype(int) if self.epsilon >= 1 else np.zeros(len(X), int)
-
-    def predict_proba(self, X):
-        return np.eye(2)[self.predict(X)]
-
-
-def test_the_curve_over_epsilon_has_every_fit_and_charges_nobody():
-    accountant = BudgetAccountant(epsilon=1.0)
-    display = EpsilonDisplay.from_estimator(Threshold(1, accountant), X, Y, epsilons=(20.0, 0.1), repeats=3)
-    assert display.epsilons.tolist() == [0.1, 20.0]
-    assert display.scores.shape == (2, 3)
-    assert (display.scores[1] == 1).all()
-    assert (display.scores[0] < 0.6).all()
-    assert Threshold.payers == [None] * 6
-    line = display.plot().ax_.lines[0]
-    np.testing.assert_allclose(line.get_ydata(), display.scores.mean(axis=1))
-    numbers = PrivateForestRegressor(schema=Schema({"a": Numeric(0, 1)}, Range(0, 1)))
-    assert EpsilonDisplay.from_estimator(numbers, X[:90, :1], X[:90, 0], epsilons=[1], repeats=1).name == "r2"
+def test_the_curve_over_epsilon_is_the_simulation():
+    schema = Schema({"a": Numeric(0, 1)}, Range(0, 1))
+    found = simulate(PrivateForestRegressor(schema=schema), 200, epsilons=[5, 0.1], repeats=2)
+    display = EpsilonDisplay.from_simulation(found).plot()
+    assert display.epsilons.tolist() == [0.1, 5.0]
+    told = {line.epsilon: line for line in found.lines}
+    assert display.means.tolist() == [told[0.1].mean, told[5.0].mean]
+    assert display.marks == {"guessing": 0.0, "no privacy": told[np.inf].mean}
+    np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), display.means)
+    assert display.ax_.get_ylabel() == "R2"
+    display.figure_.canvas.draw()

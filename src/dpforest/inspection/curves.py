@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
-from sklearn.base import clone
-from sklearn.metrics import get_scorer
-from sklearn.model_selection import train_test_split
 
 from dpforest.inspection.drawing import BLUE, GREY, new_axes, plain, printable
 
-EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _SURE = 0.95
 
 Floats = NDArray[np.float64]
@@ -27,12 +23,12 @@ class EpsilonDisplay:
 
     Parameters
     ----------
-    epsilons : ndarray of shape (n_epsilons,)
-        Rising.
-    scores : ndarray of shape (n_epsilons, n_repeats)
-        Score of every fit.
-    name : str
+    epsilons, means, lowest, highest : ndarray of shape (n_epsilons,)
+        Rising epsilons; mean, lowest and highest score of several fits at each.
+    score : str
         What is scored.
+    marks : dict of str to float
+        Scores to compare with: of guessing, of models without privacy.
 
     Attributes
     ----------
@@ -41,57 +37,38 @@ class EpsilonDisplay:
 
     Examples
     --------
+    >>> from dpforest import PrivateForestClassifier, simulate
     >>> from dpforest.inspection import EpsilonDisplay
-    >>> display = EpsilonDisplay(np.array([0.1, 1.0]), np.array([[0.6, 0.7], [0.8, 0.9]]), "accuracy")
-    >>> display.scores.mean(axis=1)
-    array([0.65, 0.85])
+    >>> from dpforest.schema import Classes, Numeric, Schema
+    >>> model = PrivateForestClassifier(schema=Schema({"age": Numeric(18, 100)}, Classes(["home", "died"])))
+    >>> display = EpsilonDisplay.from_simulation(simulate(model, 2000, epsilons=[0.1, 10], repeats=2))
+    >>> display.epsilons, sorted(display.marks)
+    (array([ 0.1, 10. ]), ['guessing', 'no privacy'])
     """
 
     epsilons: Floats
-    scores: Floats
-    name: str = "score"
+    means: Floats
+    lowest: Floats
+    highest: Floats
+    score: str = "score"
+    marks: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        epsilons: Sequence[float] = EPSILONS,
-        repeats: int = 5,
-        scoring: str | None = None,
-    ) -> Self:
-        """Fit copies of an estimator on two thirds of public or made-up rows and score them on the rest.
-
-        Every copy looks at all rows, so private ones never go in here: it would cost the sum of all epsilons
-        and a look at the scores that nobody paid for. Copies have no accountant.
+    def from_simulation(cls, simulation: Any) -> Self:
+        """Take what `dpforest.simulate` found on public or made-up rows.
 
         Parameters
         ----------
-        estimator : forest
-            Of this library; fitted or not.
-        X, y : table and target
-            Rows that are **not private**, like the private ones in number and kind.
-        epsilons : sequence of float
-            Which to try.
-        repeats : int
-            Fits at each.
-        scoring : str, optional
-            As in scikit-learn; by default "accuracy", or "r2" for numbers.
+        simulation : Simulation
+            Scores at several epsilons.
         """
-        scoring = scoring or ("accuracy" if hasattr(estimator, "predict_proba") else "r2")
-        scorer, rising = get_scorer(scoring), sorted(epsilons)
-        scores = np.empty((len(rising), repeats))
-        for number in range(repeats):
-            X_fit, X_score, y_fit, y_score = train_test_split(X, y, test_size=1 / 3, random_state=number)
-            for at, epsilon in enumerate(rising):
-                model = clone(estimator).set_params(epsilon=epsilon, accountant=None)
-                scores[at, number] = scorer(model.fit(X_fit, y_fit), X_score, y_score)
-        return cls(np.array(rising, np.float64), scores, scoring)
+        *private, without = sorted(simulation.lines)  # epsilon is infinite in the last
+        epsilons, means, lowest, highest = np.array(private).T
+        marks = {"guessing": simulation.guess, "no privacy": without.mean}
+        return cls(epsilons, means, lowest, highest, simulation.score, marks)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the mean, and a band from the worst fit to the best.
+        """Draw the mean, a band from the worst fit to the best, and what to compare with.
 
         Parameters
         ----------
@@ -99,15 +76,15 @@ class EpsilonDisplay:
             Where to; a new figure by default.
         """
         ax = new_axes(ax)
-        lowest, highest = self.scores.min(axis=1), self.scores.max(axis=1)
-        ax.fill_between(
-            self.epsilons, lowest, highest, color=BLUE, alpha=0.2, linewidth=0, label="worst to best fit"
-        )
-        ax.plot(self.epsilons, self.scores.mean(axis=1), color=BLUE, marker="o", markersize=5, label="mean")
-        ax.set(xscale="log", xlabel="epsilon", ylabel=printable(self.name))
+        band = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": "worst to best fit"}
+        ax.fill_between(self.epsilons, self.lowest, self.highest, **band)
+        ax.plot(self.epsilons, self.means, color=BLUE, marker="o", markersize=5, label="mean")
+        for (name, value), style in zip(self.marks.items(), (":", "--"), strict=False):
+            ax.axhline(value, color=GREY, linewidth=1.2, linestyle=style, label=printable(name), zorder=0)
+        ax.set(xscale="log", xlabel="epsilon", ylabel=printable(self.score))
         ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
         ax.minorticks_off()
-        ax.legend(loc="lower right", frameon=False)
+        ax.legend(frameon=False, fontsize=9)
         plain(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
