@@ -1,18 +1,20 @@
 """Tables in Parquet against the same tables in memory: CPU time and peak memory, one process per figure.
 
-    make bench TARGET=scale                    # 10M rows of 20 float32 columns; half an hour on two cores
-    python -m tools.scale --rows 3000000
+    make bench TARGET=scale                    # 10M rows of 20 float32 columns, up to 30M; an hour on two cores
+    python -m tools.scale --rows 40000 --growth 20000 40000 --peer 20000      # does it run?
 
-Figures: CPU time of `fit(folder, "y")` over that of reading the folder with pyarrow and fitting the table;
-the same with every encoded row in the private file, and with nothing kept; peak memory of the process; CPU
-time per row from a tenth of the rows to all of them; forests in memory against scikit-learn at 1M rows; and
-what the driver of a cluster would have to do for a billion rows.
+Figures: CPU time of `fit(folder, "y")` over that of reading the folder with pyarrow and fitting the table,
+and peak memory of the process (`--ways` adds every encoded row in the private file, or nothing kept); CPU
+time per row as the folder grows; `fit(X, y)` of an array against scikit-learn's forest, against making cells
+of it, and two threads against one; and what the driver of a cluster would have to do for a billion rows.
+Beside each figure stands the load of the machine: read ratios, and threads on an idle one only.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -24,10 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 from rich.console import Console
-from rich.table import Table
 
 N_FEATURES, N_FILES = 20, 20
 MODELS = ("random splits", "median", "default", "default, delta")
+PEER, BINNING = "random forest of scikit-learn", "making cells"
 WAYS = {
     "memory": None,
     "place": {},
@@ -47,15 +49,27 @@ def write(folder: Path, n_rows: int) -> None:
         parquet.write_table(pa.table(columns), folder / f"part-{number:03}.parquet", row_group_size=2**18)
 
 
-def make(name: str):
-    """Return an estimator, one thread."""
+class Binning:
+    """Reads a table and makes cells of it; counts nothing."""
+
+    def fit(self, X, y):
+        from dpforest._curator import PrivateTable
+        from dpforest.schema import Schema
+
+        PrivateTable(X, y, Schema.from_bounds((0, 1), n_features=N_FEATURES, classes=[0, 1]))
+
+
+def make(name: str, n_jobs: int = 1):
+    """Return an estimator."""
     import dpforest
 
-    public = {"bounds": (0, 1), "classes": [0, 1]}
-    if name == "random forest of scikit-learn":
+    public = {"bounds": (0, 1), "classes": [0, 1], "n_jobs": n_jobs}
+    if name == PEER:
         from sklearn.ensemble import RandomForestClassifier
 
         return RandomForestClassifier(10, max_depth=10, random_state=0)
+    if name == BINNING:
+        return Binning()
     if name == "random splits":
         return dpforest.RandomDecisionTreesClassifier(10, max_depth=10, **public)
     if name == "median":
@@ -63,28 +77,39 @@ def make(name: str):
     return dpforest.PrivateForestClassifier(delta=1e-6 if "delta" in name else 0.0, **public)
 
 
+def array(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    table = parquet.read_table(folder)
+    return np.column_stack(table.drop_columns(["y"]).columns), np.asarray(table["y"])
+
+
 def fit(model, folder: Path, way: str) -> None:
     if way == "memory":
         table = parquet.read_table(folder)
-        X, y = table.drop_columns(["y"]), table["y"]
-        if type(model).__module__.startswith("sklearn"):
-            X, y = np.column_stack(X.columns), np.asarray(y)
-        model.fit(X, y)
+        model.fit(table.drop_columns(["y"]), table["y"])
     else:
         from dpforest.schema import Source
 
         model.fit(Source(folder, **WAYS[way]), "y")
 
 
-def measure(name: str, way: str, folder: Path) -> dict[str, float]:
-    """Fit once in this process, after a small fit that compiles; CPU seconds and peak memory in MB."""
+def measure(name: str, way: str, folder: Path, n_jobs: int = 1) -> dict[str, float]:
+    """Fit once in this process, after a small fit that compiles; seconds, and peak memory in MB."""
     with tempfile.TemporaryDirectory() as place:
-        write(Path(place) / "small", 2000)
-        fit(make(name), Path(place) / "small", way)
-    start = time.process_time()
-    fit(make(name), folder, way)
-    cpu = time.process_time() - start
-    return {"cpu": cpu, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+        small = Path(place) / "small"
+        write(small, 20_000)
+        if way == "array":
+            make(name, n_jobs).fit(*array(small))
+        else:
+            fit(make(name, n_jobs), small, way)
+    X, y = array(folder) if way == "array" else (None, None)
+    wall, cpu = time.perf_counter(), time.process_time()
+    if way == "array":
+        make(name, n_jobs).fit(X, y)
+    else:
+        fit(make(name, n_jobs), folder, way)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"cpu": cpu, "wall": wall, "peak": peak, "load": os.getloadavg()[0]}
 
 
 class NoRows:
@@ -129,46 +154,78 @@ def measure_driver(name: str) -> dict[str, float]:
     }
 
 
-def in_a_process(name: str, way: str, folder: Path) -> dict[str, float]:
-    line = [sys.executable, "-m", "tools.scale", "--only", name, way, str(folder)]
-    return json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
+def in_a_process(name: str, way: str, folder: Path, n_jobs: int = 1) -> dict[str, float]:
+    line = [sys.executable, "-m", "tools.scale", "--only", name, way, str(folder), str(n_jobs)]
+    return json.loads(subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def against_memory(console: Console, models, ways, folder: Path) -> None:
+    for name in models:
+        base = in_a_process(name, "memory", folder)
+        for way in ways:
+            found = in_a_process(name, way, folder)
+            console.print(
+                f"{name}, {way}: {found['cpu']:.2f} s of CPU, {found['cpu'] / base['cpu']:.2f} x memory; "
+                f"peak {found['peak']:.0f} MB (memory {base['peak']:.0f}); load {found['load']:.1f}"
+            )
+
+
+def growth(console: Console, models, sizes: list[int], folders: dict[int, Path]) -> None:
+    for name in models:
+        before = None
+        for size in sizes:
+            if "delta" in name and size > 10_000_000:
+                continue  # hours
+            found = in_a_process(name, "place", folders[size])
+            each = found["cpu"] / size * 1e6
+            more = "" if before is None else f", {each / before:.2f} x of the size before"
+            console.print(
+                f"{name}, {size:,} rows: {found['cpu']:.2f} s of CPU, {each:.3f} us per row{more}; "
+                f"peak {found['peak']:.0f} MB; load {found['load']:.1f}"
+            )
+            before = each
+
+
+def against_peer(console: Console, models, folder: Path) -> None:
+    peer, binning = in_a_process(PEER, "array", folder), in_a_process(BINNING, "array", folder)
+    console.print(
+        f"{PEER}: {peer['cpu']:.2f} s of CPU; {BINNING}: {binning['cpu']:.3f} s; {peer['load']:.1f}"
+    )
+    for name in models:
+        one, two = (in_a_process(name, "array", folder, n_jobs) for n_jobs in (1, 2))
+        console.print(
+            f"{name}: {one['cpu']:.3f} s of CPU, 1 / {peer['cpu'] / one['cpu']:.1f} of {PEER}, "
+            f"{one['cpu'] / binning['cpu']:.2f} x {BINNING}; two threads {one['wall'] / two['wall']:.2f} x "
+            f"faster; load {one['load']:.1f}, {two['load']:.1f}"
+        )
+        console.print(f"{name}, driver of a billion rows: {in_a_process(name, 'driver', folder)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--models", nargs="*", default=MODELS)
-    parser.add_argument("--ways", nargs="*", default=list(WAYS))
-    parser.add_argument("--only", nargs=3, metavar=("MODEL", "WAY", "FOLDER"), help=argparse.SUPPRESS)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="for memory against places")
+    parser.add_argument("--growth", type=int, nargs="*", default=[1_000_000, 10_000_000, 30_000_000])
+    parser.add_argument("--peer", type=int, default=1_000_000, help="for scikit-learn and threads")
+    parser.add_argument("--models", nargs="*", default=MODELS, choices=MODELS)
+    parser.add_argument("--ways", nargs="*", default=["place"], choices=list(WAYS))
+    parser.add_argument("--only", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.only:
-        name, way, folder = given.only
-        print(json.dumps(measure_driver(name) if way == "driver" else measure(name, way, Path(folder))))
+        name, way, folder, n_jobs = given.only
+        if way == "driver":
+            print(json.dumps(measure_driver(name)))
+        else:
+            print(json.dumps(measure(name, way, Path(folder), int(n_jobs))))
         return
-    console = Console()
+    console = Console(width=200)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
-        whole, tenth, million = (Path(place) / name for name in ("whole", "tenth", "million"))
-        write(whole, given.rows)
-        write(tenth, given.rows // 10)
-        heads = "model", "way", "CPU s", "x memory", "peak MB", "per row, x tenth"
-        table = Table(*heads, title=f"{given.rows:,} rows")
-        for name in given.models:
-            base = None
-            for way in given.ways:
-                found = in_a_process(name, way, whole)
-                base = base or found["cpu"]
-                growth = found["cpu"] / in_a_process(name, way, tenth)["cpu"] / 10
-                figures = [f"{x:.2f}" for x in (found["cpu"], found["cpu"] / base, growth)]
-                row = name, way, *figures[:2], f"{found['peak']:.0f}", figures[2]
-                table.add_row(*row)
-                console.print(*row)  # while the rest is measured
-        console.print(table)
-        write(million, 1_000_000)
-        peer = in_a_process("random forest of scikit-learn", "memory", million)["cpu"]
-        for name in given.models:
-            cpu = in_a_process(name, "memory", million)["cpu"]
-            console.print(f"{name}, driver of a billion rows: {in_a_process(name, 'driver', million)}")
-            console.print(f"1M rows, scikit-learn's RandomForest(10, depth 10) / {name}: {peer / cpu:.1f}")
+        sizes = sorted({given.rows, given.peer, *given.growth})
+        folders = {size: Path(place) / str(size) for size in sizes}
+        for size, folder in folders.items():
+            write(folder, size)
+        against_peer(console, given.models, folders[given.peer])
+        against_memory(console, given.models, given.ways, folders[given.rows])
+        growth(console, given.models, given.growth, folders)
 
 
 if __name__ == "__main__":
