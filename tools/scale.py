@@ -1,6 +1,6 @@
 """Tables in Parquet against the same tables in memory: CPU time and peak memory, one process per figure.
 
-    make bench TARGET=scale                    # 10M rows of 20 float32 columns, up to 30M; an hour on two cores
+    make bench TARGET=scale                    # 10M rows of 20 float32 columns, up to 30M; an hour
     python -m tools.scale --rows 40000 --growth 20000 40000 --peer 20000      # does it run?
 
 Figures: CPU time of `fit(folder, "y")` over that of reading the folder with pyarrow and fitting the table,

@@ -2,7 +2,7 @@
 
 All are serial, release the interpreter lock and take one block of rows, wherever it was; the specs in
 `dpforest._rows.tables` call them. Rows find their node by walking the released splits from the root, so no
-pass needs state about rows.
+pass needs state about rows; a block that remembers where they were may let them go on from there (`walks`).
 
 Trees are the outer loop: the table of one tree stays in the cache while a block of rows streams by.
 
@@ -91,9 +91,8 @@ def cell_counts(
     If `right` is 1 and not 0, only right children are counted, and numbered as their parents.
     """
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    n_nodes = (1 << level) >> right
     first, last = _tree_range(
-        tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
+        tree_of_row, first_node << right >> level, ((first_node + len(table) - 1) << right >> level) + 1
     )
     for visit in range(first, last):
         for number in range(_n_blocks(cells)):
@@ -102,14 +101,15 @@ def cell_counts(
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
-                at = tree_of[i] * n_nodes + (node_of[i] >> right) - first_node
+                node = (tree_of[i] << level) + node_of[i]
+                at = (node >> right) - first_node
                 code = codes[block + i] if codes.size > 0 else 0
-                if code < 0 or node_of[i] & right < right or not 0 <= at < len(table):
+                if code < 0 or node & right < right or not 0 <= at < len(table):
                     continue
-                node, row, kind = np.uint64(at), np.uint64(block + i), np.uint64(code)
+                place, row, kind = np.uint64(at), np.uint64(block + i), np.uint64(code)
                 for slot in range(asked.shape[1]):
                     column = np.uint64(asked[first_node + at, slot])
-                    table[node, slot, cells[row, column], kind] += 1
+                    table[place, slot, cells[row, column], kind] += 1
 
 
 @kernel
@@ -119,9 +119,8 @@ def cell_moments(
     """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
     with_squares = table.shape[3] == 3
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    n_nodes = (1 << level) >> right
     first, last = _tree_range(
-        tree_of_row, first_node // n_nodes, (first_node + len(table) - 1) // n_nodes + 1
+        tree_of_row, first_node << right >> level, ((first_node + len(table) - 1) << right >> level) + 1
     )
     for visit in range(first, last):
         for number in range(_n_blocks(cells)):
@@ -130,9 +129,10 @@ def cell_moments(
             _trees_of_block(tree_of_row, block, size, visit, tree_of)
             walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
             for i in range(size):
-                at = tree_of[i] * n_nodes + (node_of[i] >> right) - first_node
+                node = (tree_of[i] << level) + node_of[i]
+                at = (node >> right) - first_node
                 target = np.int64(levels[block + i])
-                if target < 0 or node_of[i] & right < right or not 0 <= at < len(table):
+                if target < 0 or node & right < right or not 0 <= at < len(table):
                     continue
                 for slot in range(asked.shape[1]):
                     cell = cells[block + i, asked[first_node + at, slot]]
@@ -216,6 +216,18 @@ def mixture_scores(
                 out[candidate] += min(max(brier, 0), MIXTURE_UNIT // 2)
                 if best == code:
                     out[candidate] += MIXTURE_UNIT // 2
+
+
+@kernel
+def step_down(cells, group_of_row, feature, threshold, left_sets, out):
+    """Send the rows of every group g to one of its children, 2 g and 2 g + 1; each group has one split."""
+    for i in range(cells.shape[0]):
+        group, row = np.uint64(group_of_row[i]), np.uint64(i)
+        cell, cut = np.int64(cells[row, np.uint64(feature[group])]), np.int64(threshold[group])
+        right = cell > cut
+        if cut < 0:
+            right = left_sets[-cut - 1, cell] == 0
+        out[i] = 2 * group_of_row[i] + right
 
 
 @kernel

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MIXTURE_UNIT
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
-from dpforest._rows.walks import check_walk
+from dpforest._rows.walks import Walk, check_walk, walk_from_root, walk_on
 from dpforest._structure import FlatTrees
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
@@ -200,9 +200,8 @@ class _Walked(_Spec):
         check_walk(self.trees, self.level, self.grid, self.assignment)
         _check_residual(self.residual, self.grid)
 
-    def _walk(self, block: Block) -> tuple[Any, ...]:
-        trees = self.trees
-        return block.trees(self.assignment), trees.feature, trees.threshold, trees.left_sets, self.level
+    def _walk(self, block: Block) -> Walk:
+        return walk_on(block, self.trees, self.level, self.assignment)
 
     def _target(self, block: Block) -> NDArray[np.int32]:
         return _target(block, self.residual)
@@ -220,7 +219,9 @@ class LeafCounts(_Walked):
         """Add the rows of a block."""
         from dpforest._rows import _kernels
 
-        _kernels.leaf_counts(block.cells, self._target(block), *self._walk(block), out)
+        walk = self._walk(block)
+        table = out.reshape(-1, 2**walk.level, self.grid.n_codes)
+        _kernels.leaf_counts(block.cells, self._target(block), *walk, table)
 
 
 class LeafSums(_Walked):
@@ -235,7 +236,8 @@ class LeafSums(_Walked):
         """Add the rows of a block."""
         from dpforest._rows import _kernels
 
-        _kernels.leaf_sums(block.cells, self._target(block), *self._walk(block), out)
+        walk = self._walk(block)
+        _kernels.leaf_sums(block.cells, self._target(block), *walk, out.reshape(-1, 2**walk.level, 2))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -279,7 +281,8 @@ class MixtureScores(_Walked):
         from dpforest._structure._kernels import BLOCK
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
-        target, walk = self._target(block), self._walk(block)[1:]
+        target = self._target(block)
+        walk = walk_from_root(block, self.trees, self.level, self.assignment)[1:]
         n_tables, *_, n_classes = self.tables.shape
         scratch = np.empty((n_tables, n_classes)), np.empty(n_classes), np.empty(n_classes, np.int64)
         places = np.zeros((2, BLOCK), np.int64)
