@@ -158,7 +158,7 @@ def test_a_public_list_that_is_too_long_is_cut_without_delta():
     X, y = wards()
     listed = [*"ZYXCBA", *range(500)]
     found = estimate_schema(
-        X, y, epsilon=20, declared={"x": Numeric(0, 1)}, categories={"ward": listed}, target=LABELS
+        X, y, epsilon=SURE, declared={"x": Numeric(0, 1)}, categories={"ward": listed}, target=LABELS
     )
     assert found.features["ward"] == Nominal(["C", "B", "A"])
     assert found.guarantee.delta == 0
