@@ -385,6 +385,21 @@ def test_the_plan_is_that_of_the_fit(cli, visits):
     assert charges(visits) == 1
 
 
+def test_classes_can_be_weighed(cli, tmp_path):
+    rows = [f"{n % 100},{int(n % 100 > 90)}" for n in range(2000)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows]) + "\n")
+    schema = {"x": {"type": "numeric", "min": 0, "max": 100}, "y": {"type": "class", "categories": [0, 1]}}
+    (tmp_path / "s.json").write_text(json.dumps(schema))
+    fit = "fit t.csv --schema s.json --target y --epsilon 50 --overwrite --out m.json --set"
+    cli([*fit.split(), 'class_weight={"1": 1e6}'])
+    model = dpforest.load(tmp_path / "m.json")
+    assert model.class_weight == {1: 1e6}
+    assert model.decision_weights_.tolist() == [1e-6, 1]
+    cli([*fit.split(), 'class_weight={"2": 5}'], code=2)
+    cli(f"{fit} threshold=0.2")
+    assert dpforest.load(tmp_path / "m.json").threshold == 0.2
+
+
 def test_a_plan_can_be_simulated(cli, visits):
     told = json.loads(cli("plan --schema schema.json --epsilon 1 --rows 300 --simulate --json").stdout)
     assert [line["epsilon"] for line in told["simulation"]["lines"]] == [0.1, 0.3, 1.0, 3.0, 10.0, None]

@@ -145,7 +145,7 @@ def make_estimator(
         max_rows_per_person=rows_per_person,
     )
     given = {"n_estimators": trees, "max_depth": depth}
-    chosen = {key: value for key, value in given.items() if value is not None}
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     settable = sorted(set(model.get_params(deep=False)) - _NOT_SETTABLE)
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -153,10 +153,17 @@ def make_estimator(
             raise click.UsageError(
                 f"--set {setting}: {name} takes NAME=VALUE with NAME one of {', '.join(settable)}."
             )
-        chosen[key] = _value(text)
+        value = _value(text)
+        chosen[key] = _by_label(value, schema) if isinstance(value, dict) else value
     made: PrivateForest = model.set_params(**chosen)
     made.privacy_plan()  # checks the parameters
     return made
+
+
+def _by_label(weights: dict[str, Any], schema: Schema) -> dict[Any, Any]:
+    """Find the labels that JSON, whose keys are texts, means."""
+    labels = {str(label): label for label in getattr(schema.target, "labels", ())}
+    return {labels.get(key, key): weight for key, weight in weights.items()}
 
 
 def _value(text: str) -> Any:
