@@ -4,13 +4,17 @@ BIN := .venv/bin
 
 .PHONY: quickstart test test-spark test-oldest test-browser docs wheel lint audit bench lock sbom clean
 
-.venv/.installed: pyproject.toml
+.venv/.usable: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[frames,plots]'
+	touch $@
+
+.venv/.installed: .venv/.usable
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-quickstart: .venv/.installed  ## train the default private forest on a generated table
+quickstart: .venv/.usable  ## train the default private forest on a generated table
 	$(BIN)/python examples/quickstart.py
 
 test: .venv/.installed  ## the default suite, under 8 minutes on 2 cores

@@ -22,18 +22,20 @@ COMMANDS = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)[0].splitlines()
 
 @pytest.fixture
 def shell(tmp_path):
-    """Run a line in an empty folder that has the examples, with the installed command on the path."""
+    """Run a line in an empty folder beside the examples, with the installed command on the path."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    folder = tmp_path / "hospital"
+    folder.mkdir()
     programs = Path(sys.executable).parent
     assert (programs / "dpforest").exists(), "install the package again: pip install --editable ."
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
 
     def run(line):
         return subprocess.run(
-            ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
 
-    return run, tmp_path
+    return run, folder
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

@@ -60,16 +60,18 @@ def pages():
 
 @pytest.fixture
 def hospital_folder(tmp_path, monkeypatch):
-    """Change to an empty folder with the examples, importable as in a script that lies beside them."""
+    """Change to an empty folder beside the examples, which can be imported as in a script that lies there."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "hospital"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
-    return tmp_path
+    return folder
 
 
 def files_of_the_hospital(folder, names):
     """Write what pages outside of the tutorials read."""
-    runpy.run_path(str(folder / "examples" / "hospital_csv.py"), run_name="__main__")
+    runpy.run_path(str(ROOT / "examples" / "hospital_csv.py"), run_name="__main__")
     table, outcome = names["hospital"](2_000, seed=1)
     for name in ("visits", "new-visits"):
         (folder / name).mkdir()
@@ -95,7 +97,7 @@ def run_line(line):
             return
         case ["dpforest", *arguments]:
             main(arguments)
-        case ["python", script] if script.startswith("examples/"):
+        case ["python", script] if script.startswith("../examples/"):
             runpy.run_path(script, run_name="__main__")
         case _:
             pytest.fail(f"a block of sh holds what cannot be tested: {line}")
