@@ -111,6 +111,7 @@ def check_candidates(found: list[Candidate], X: Any, y: Any) -> Any:
     for candidate in found:
         model = candidate.model
         schema = declare(model, X, y, model._task)
+        model._check_target(schema)
         targets.append(schema.target)
         model._unfitted_copy()._foresee(
             model.privacy_plan(), model._columns(schema, RandomWords.system().fork("dry run"))
