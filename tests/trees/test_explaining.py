@@ -5,15 +5,18 @@ import time
 import numpy as np
 import pytest
 from scipy.special import softmax
+from sklearn.exceptions import NotFittedError
 
 from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, PrivateForestRegressor
 from dpforest._structure import FlatTrees
 from dpforest._structure.link import probabilities
 from dpforest._trees.paths import node_values
+from dpforest.privacy import PrivacyLeakWarning
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 from tests.export import cases
 
 RNG = np.random.default_rng(0)
+X = RNG.random((50, 2))
 
 
 @pytest.mark.parametrize("name", cases.CASES)
@@ -93,3 +96,13 @@ def test_many_rows_are_explained_at_once():
 def test_no_rows_no_explanation():
     model = PrivateForestRegressor(schema=Schema({"a": Numeric(0, 1)}, Range(0, 1)))
     assert model.fit([[0.1], [0.2]], [0.1, 0.2]).explain(np.empty((0, 1))).values.shape == (0, 1, 1)
+
+
+def test_what_released_nothing_cannot_be_explained():
+    model = DiPriMeForestClassifier(1, bounds=(0, 1), classes=[0, 1], as_published=True)
+    with pytest.raises(NotFittedError):
+        model.explain(X)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, X[:, 0] > 0.5)
+    with pytest.raises(TypeError, match="as published"):
+        model.explain(X)

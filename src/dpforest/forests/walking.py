@@ -19,6 +19,11 @@ class Walking(BaseEstimator):
 
     trees_: FlatTrees
 
+    def _check_trees(self) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "trees_"):
+            raise TypeError(f"{type(self).__name__} was run as published: it released no trees.")
+
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Leaf that each row ends up in, tree by tree; leaves are numbered from 0, left to right.
 
@@ -31,7 +36,7 @@ class Walking(BaseEstimator):
         -------
         ndarray of shape (n_rows, n_trees)
         """
-        check_is_fitted(self, "trees_")
+        self._check_trees()
         return find_leaves(self.trees_, cells_for(self, X)).T
 
     def decision_path(self, X: Any) -> tuple[csr_matrix, NDArray[np.int64]]:
@@ -92,5 +97,5 @@ class Walking(BaseEstimator):
         >>> found.names[int(np.abs(found.values[0, :, 0]).argmax())], found.outputs
         ('x1', ['log odds of 1'])
         """
-        check_is_fitted(self, "trees_")
+        self._check_trees()
         return explain(self, X)
