@@ -5,6 +5,7 @@ Nothing here is statistical: a replay compares exact tables, so there are no fal
 
 import json
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -69,6 +70,25 @@ def test_the_code_as_it_is_passes_and_uses_its_budget(model, delta):
     assert not result.violation, str(result)
     assert 0.5 * result.claim < result.loss <= result.claim * (1 + 1e-12)
     assert len(result.neighbours) == 6
+
+
+class Sampling(dpforest.PrivateForestClassifier):
+    """Always has a linear part, and asks one row in three which weights are best."""
+
+    _config = replace(
+        dpforest.PrivateForestClassifier._config,
+        enough_for_both=0.0,
+        least_per_sum=0.0,
+        most_to_choose=1.0,
+        rows_to_choose=12.0,
+    )
+
+
+def test_weights_that_are_judged_by_a_sample_pass():
+    model = Sampling(schema=TWO, max_depth=2, epsilon=50.0)
+    result = replayed(model)
+    assert not result.violation, str(result)
+    assert Kind.PART_WEIGHTS in {event.kind for event in clone(model).fit(X, Y).ledger_}
 
 
 def test_a_result_says_what_was_done():

@@ -1,6 +1,7 @@
 """Sums for linear predictors: exact tables, the exact effect of one row, and noise to match."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 from scipy.special import softmax
 
 from dpforest._curator import MIXTURE_UNIT, Block, Curator, PrivateTable
+from dpforest._curator.assignment import GivenTrees
+from dpforest._rows import Block as RowBlock
+from dpforest._rows import Grid, MixtureScores
 from dpforest._structure import FlatTrees
 from dpforest.mechanisms import (
     RandomWords,
@@ -185,6 +189,30 @@ def test_what_a_row_adds_to_mixtures_is_between_nothing_and_a_unit():
         steps.append(int(mixture_scores(rows, *asked)[0]))
     assert min(steps) == 0
     assert max(steps) == MIXTURE_UNIT
+
+
+def test_a_sample_judges_mixtures_by_its_own_rows_alone():
+    """Each row is in it by a coin of its own, the same in every block; so no row moves what others add."""
+    cells, labels = CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0])
+    parts = np.array([0, 1, 0, 1, 1, 0])
+    tables, weights = np.zeros((1, 2, 6, 3)), np.array([[1.0, 0.0], [0.0, 1.0]])
+    tables[0, 1, 0, 0] = tables[0, 1, 2, 2] = 3.0
+    asked = MixtureScores(
+        Grid.of(CLASSES.n_cells, 3), FlatTrees.unsplit(1, 0), 0, prior=np.array([0.0, 0.1, 0.0]),
+        leaf_scores=np.zeros((1, 1, 3)), tables=tables, weights=weights, table_of=np.zeros(2, np.int64),
+    )  # fmt: skip
+    sampled = replace(asked, sample=GivenTrees(2, parts))
+    rows = rows_of_cells(cells, labels, CLASSES.n_cells, 3)
+    of_sample = rows_of_cells(cells[parts == 0], labels[parts == 0], CLASSES.n_cells, 3)
+    np.testing.assert_array_equal(rows.fold(sampled), of_sample.fold(asked))
+    by_block = sum(_added(sampled, cells[at : at + 2], labels[at : at + 2], at) for at in (4, 0, 2))
+    np.testing.assert_array_equal(by_block, rows.fold(sampled))
+
+
+def _added(spec, cells, labels, first):
+    out = np.zeros(spec.shape, np.int64)
+    spec.add(RowBlock(cells, labels.astype(np.int32), first), out)
+    return out
 
 
 def test_target_quantiles_follow_the_mechanism(open_curator):

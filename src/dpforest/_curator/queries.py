@@ -137,14 +137,16 @@ class Curator(SumQueries, GradientQueries, EstimateQueries):
     @question
     def scatter_rows(self, n_trees: int) -> None:
         """Put each row in one tree, drawn secretly and independently; nothing is released or charged."""
-        drawn = KeyedTrees.draw(n_trees, self._key_words)
+        self._assignment = self._scatter(n_trees)
+
+    def _scatter(self, n_parts: int) -> Assignment:
+        drawn = KeyedTrees.draw(n_parts, self._key_words)
         if self._observer is None:
-            self._assignment = drawn
-        else:
-            trees = self._observer.scatter(lambda: drawn.of(0, self._n_rows()).astype(np.int64))
-            if len(trees) != self._n_rows():
-                raise RuntimeError("Every row needs one of the trees.")
-            self._assignment = GivenTrees(n_trees, trees)
+            return drawn
+        parts = self._observer.scatter(lambda: drawn.of(0, self._n_rows()).astype(np.int64))
+        if len(parts) != self._n_rows():
+            raise RuntimeError("Every row needs one of the parts.")
+        return GivenTrees(n_parts, parts)
 
     def _n_rows(self) -> int:
         return int(self._rows.fold(RowCount(self._grid))[0])

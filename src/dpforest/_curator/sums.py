@@ -9,6 +9,7 @@ row is of one class, so sums by class cost what sums over all rows cost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from dpforest._curator.payment import EXPONENTIAL, Payments
 from dpforest._rows import (
     MAX_PER_ROW,
     MIXTURE_UNIT,
+    Assignment,
     By,
     CellCounts,
     CellMoments,
@@ -61,6 +63,10 @@ class SumQueries:
     _pay: Payments
     _observer: Observer | None
     _residual: Residual | None  # what was subtracted from targets
+
+    def _scatter(self, n_parts: int) -> Assignment:
+        """Put each row in one of some parts, drawn secretly and independently."""
+        raise NotImplementedError
 
     def _demand_row_privacy(self) -> None:
         """Refuse label privacy: a changed label moves two classes, and the query pays for one."""
@@ -230,6 +236,7 @@ class SumQueries:
         tables: NDArray[np.float64],
         weights: NDArray[np.float64],
         table_of: NDArray[np.int64],
+        one_in: int = 1,
     ) -> int:
         """Release which mixture of released scores predicts the classes of the rows best.
 
@@ -253,6 +260,9 @@ class SumQueries:
             What each candidate multiplies the leaf's and the table's scores with.
         table_of : ndarray of shape (n_candidates,)
             Which table each candidate takes.
+        one_in : int
+            Judge by one row in so many, each drawn by a secret coin of its own: quicker where rows are
+            plenty. The price is that of all rows.
         """
         self._demand_row_privacy()
         asked = MixtureScores(
@@ -266,6 +276,8 @@ class SumQueries:
             table_of=table_of,
         )
         choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, MIXTURE_UNIT, EXPONENTIAL)
+        if one_in > 1:
+            asked = replace(asked, sample=self._scatter(one_in))
         return int(choose(self._rows.fold(asked)[None])[0])
 
 

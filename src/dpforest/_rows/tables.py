@@ -246,6 +246,7 @@ class MixtureScores(_Walked):
 
     A row adds half of `MIXTURE_UNIT` where its class has the highest score, and up to half of it by how close
     the softmax q of the scores comes to its class y: (1 + 2 q_y - sum of q_k squared) / 4, between 0 and 1/2.
+    With `sample`, rows that it puts in part 0 are judged, and no others.
     """
 
     prior: NDArray[np.float64]
@@ -253,6 +254,7 @@ class MixtureScores(_Walked):
     tables: NDArray[np.float64]
     weights: NDArray[np.float64]
     table_of: NDArray[np.int64]
+    sample: Assignment | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -281,13 +283,16 @@ class MixtureScores(_Walked):
         from dpforest._structure._kernels import BLOCK
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
-        target = self._target(block)
+        cells, target = block.cells, self._target(block)
         walk = walk_from_root(block, self.trees, self.level, self.assignment)[1:]
+        if self.sample is not None:
+            judged = self.sample.of(block.first, len(target)) == 0
+            cells, target = cells[judged], target[judged]
         n_tables, *_, n_classes = self.tables.shape
         scratch = np.empty((n_tables, n_classes)), np.empty(n_classes), np.empty(n_classes, np.int64)
         places = np.zeros((2, BLOCK), np.int64)
         _kernels.mixture_scores(
-            block.cells, target, *walk, *scores, _powers(), _worth(), SHARE_UNIT, *places, *scratch, out
+            cells, target, *walk, *scores, _powers(), _worth(), SHARE_UNIT, *places, *scratch, out
         )
 
 

@@ -391,9 +391,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             for table in (range(len(scores.tables)) if linear else [0])
         ]
         weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
-        best = curator.best_mixture(
-            "model", config.choosing, trees, prior, leaves.for_judging(), scores.tables, weights, table_of
-        )
+        rows = float(scores.counts.sum())
+        one_in = int(max(min(enough / config.most_to_choose, rows / config.rows_to_choose), 1))
+        judged = leaves.for_judging(), scores.tables, weights, table_of, one_in
+        best = curator.best_mixture("model", config.choosing, trees, prior, *judged)
         tree, linear, table = candidates[best]
         summed = linear * scores.tables[table]
         summed[0] += prior  # every row has one cell of the first feature

@@ -100,6 +100,8 @@ class ClassConfig:
 
     # --- weights of tree and linear part
     enough_to_choose: float = 3000  # rows times epsilon: fewer can only tell coarse choices apart
+    most_to_choose: float = 200_000  # rows times epsilon beyond which a sample will do ...
+    rows_to_choose: float = 100_000  # ... of at least so many rows: sampling moves 0.1 % of them (2 sd)
     few_weights: Weights = _FEW_WEIGHTS
     many_weights: Weights = _MANY_WEIGHTS
 
