@@ -1,10 +1,12 @@
 """The default forests with delta against their pure form and peers: accuracy, R2 and log loss, fresh splits.
 
+    make bench TARGET=boosting     # both forms; an hour on one core
     python -m tools.boosting METHOD OUT.csv [--repeats 10] [--tables magic,adult] [--epsilons 0.5,1,2]
 
-METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0), `dp_ebm` (package `interpret`) or `aim`:
-synthetic rows by AIM (package `dpmm`, all settings as they come), from which LightGBM learns. Peers can be
-run in other environments: this file imports nothing else of ours there. `present` is for other versions.
+METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0), `dp_ebm` (package `interpret`), `diffprivlib`
+(its random forest, pure, classes only) or `aim`: synthetic rows by AIM (package `dpmm`), from which LightGBM
+learns; all with the settings that they come with. Peers can be run in other environments: this file imports
+nothing else of ours there. `present` is for other versions of this library.
 Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the file, with the splits the
 same for all methods; lines that are there already are not run again. A fit that takes longer than `--most`
 seconds of CPU time is given up, and so are those of the table that would follow: its line has no score.
@@ -109,15 +111,23 @@ def fitted(method, X, y, schema, epsilon, delta, seed):
     """Return a model that predicts numbers or class probabilities."""
     target = schema["target"]
     is_class = target["type"] == "class"
+    laws = [law for name, law in schema.items() if name != "target"]
+    bounds = [
+        (0, max(len(law["categories"]) - 1, 1)) if "categories" in law else (law["min"], law["max"])
+        for law in laws
+    ]
+    if method == "diffprivlib":
+        from diffprivlib.models import RandomForestClassifier
+
+        ends = tuple(np.array(bounds, float).T)
+        forest = RandomForestClassifier(
+            epsilon=epsilon, bounds=ends, classes=target["categories"], random_state=seed
+        )
+        return forest.fit(np.clip(X, *ends), y.astype(int))
     if method == "dp_ebm":
         from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoostingRegressor
 
-        laws = [law for name, law in schema.items() if name != "target"]
         nominal = [law["type"] == "categorical" for law in laws]
-        bounds = [
-            (0, max(len(law["categories"]) - 1, 1)) if "categories" in law else (law["min"], law["max"])
-            for law in laws
-        ]
         given = {
             "epsilon": epsilon, "delta": delta, "random_state": seed, "n_jobs": 1,
             "privacy_bounds": np.array(bounds, float),
@@ -201,8 +211,10 @@ def run(method, out, tables, repeats, epsilons, most):
             is_class = schema["target"]["type"] == "class"
             if method == "dp_ebm" and is_class and len(schema["target"]["categories"]) > 2:
                 continue  # it has two classes at most
-            if method == "dp_ebm" and np.isnan(X).any():
-                continue  # it takes no missing values
+            if method == "diffprivlib" and not is_class:
+                continue
+            if method in ("dp_ebm", "diffprivlib") and np.isnan(X).any():
+                continue  # they take no missing values
             if method == "aim":  # nor does AIM
                 X, y = X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)]
             too_slow = False
@@ -242,8 +254,9 @@ def run(method, out, tables, repeats, epsilons, most):
 def main():
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("method", choices=("boosted", "pure", "present", "dp_ebm", "aim"))
-    parser.add_argument("out", type=Path)
+    methods = ("boosted", "pure", "present", "dp_ebm", "diffprivlib", "aim")
+    parser.add_argument("method", choices=methods, nargs="?", help="by default both forms of ours")
+    parser.add_argument("out", type=Path, nargs="?", help="by default bench-results/boosting-METHOD.csv")
     parser.add_argument("--tables", default=",".join((*TABLES, *DRAWN)))
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
@@ -252,7 +265,10 @@ def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         budgets = [float(epsilon) for epsilon in given.epsilons.split(",")]
-        run(given.method, given.out, given.tables.split(","), given.repeats, budgets, given.most)
+        for method in (given.method,) if given.method else ("boosted", "pure"):
+            out = given.out or Path("bench-results") / f"boosting-{method}.csv"
+            out.parent.mkdir(exist_ok=True)
+            run(method, out, given.tables.split(","), given.repeats, budgets, given.most)
 
 
 if __name__ == "__main__":
