@@ -26,8 +26,10 @@ NAMES = {
     "aim": ("AIM, then LightGBM", "C2", "D:"),
     "diffprivlib": ("diffprivlib's random forest", "C4", "v:"),
 }
-SHOWN = ("magic", "adult", "bank", "pendigits", "letter", "nursery", "gas_turbine", "friedman1", "parkinsons")
-LOWEST = -20.0  # of an axis: what is far below 0 tells no more
+SHOWN = (
+    "magic", "adult", "banknote", "pendigits", "letter", "nursery", "gas_turbine", "friedman1", "parkinsons"
+)  # fmt: skip
+LOWEST, HIGHEST = -20.0, 102.0  # of an axis: what is far below 0 tells no more
 
 
 def summary(files):
@@ -75,14 +77,17 @@ def draw(lines, path):
         panel.set_xscale("log")
         panel.set_xticks([0.1, 0.5, 1, 2, 10], ["0.1", "0.5", "1", "2", "10"])
         panel.minorticks_off()
-        panel.set_ylim(bottom=max(panel.get_ylim()[0], LOWEST))
+        low, high = panel.get_ylim()
+        panel.set_ylim(max(low, LOWEST), min(high, HIGHEST))
         task = next(line["task"] for line in lines if line["table"] == table)
         panel.set_title(table)
         panel.set_ylabel("accuracy in percent" if task == "accuracy" else "R2 x 100")
     for panel in panels[-1]:
         panel.set_xlabel("epsilon")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    named = {}  # of all panels: no method is in each
+    for panel in panels.ravel():
+        named |= dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True))
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=3)
     figure.savefig(path, metadata={"Date": None})
 
 
