@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
@@ -101,6 +102,21 @@ def test_what_is_wrong_is_said_before_the_charge(spark):
         model.fit(failing, "outcome")
     assert "31337" not in str(caught.value)
     assert caught.value.__cause__ is None
+    assert not list(accountant.history())
+
+
+def test_a_broken_file_is_named_before_the_charge(spark, tmp_path):
+    X, label, _ = patients_table(60)
+    rows = pa.Table.from_pandas(X.assign(outcome=label), preserve_index=False)
+    for number in range(4):
+        pq.write_table(rows, tmp_path / f"part-{number}.parquet")
+    (tmp_path / "part-2.parquet").write_bytes(b"secret 31337")
+    accountant = BudgetAccountant(epsilon=9.0)
+    model = dpforest.PrivateForestClassifier(schema=CLASSIFY, accountant=accountant)
+    table = spark.read.schema("age double, ward string, crp double, outcome string").parquet(str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"rows of \S+/part-2\.parquet \(\w+\); nothing") as caught:
+        model.fit(table, "outcome")
+    assert "31337" not in str(caught.value)
     assert not list(accountant.history())
 
 

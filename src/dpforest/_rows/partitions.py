@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,18 @@ def kind_of(table: TableSpec, grid: Grid, n_rows: int) -> str:
     return "int32" if table.counts_rows and n_rows <= ROWS_IN_INT32 else "int64"
 
 
-def on_cluster(step: Callable[..., Any], *arguments: Any) -> Any:
-    """Take a step of a cluster, and say what went wrong without what workers say: it may quote rows."""
+def on_cluster(step: Callable[..., Any], *arguments: Any, files: Callable[[], list[str]] = list) -> Any:
+    """Take a step of a cluster, and say what went wrong without what workers say: it may quote rows.
+
+    Parameters
+    ----------
+    step : callable
+        What to do.
+    *arguments
+        Its arguments.
+    files : callable, optional
+        Returns names that may be told if an error speaks of them.
+    """
     try:
         return step(*arguments)
     except SchemaError:
@@ -71,6 +82,14 @@ def on_cluster(step: Callable[..., Any], *arguments: Any) -> Any:
             "partitions that stay as they are."
         ) from None
     except Exception as error:
+        where = [f" of {file}" for file in _listed(files) if file in str(error)][:1]
         raise RuntimeError(
-            f"The cluster could not count the rows ({type(error).__name__}); nothing is released."
+            f"The cluster could not count the rows{''.join(where)} ({type(error).__name__}); nothing is "
+            "released."
         ) from None
+
+
+def _listed(files: Callable[[], list[str]]) -> list[str]:
+    with suppress(Exception):  # of a cluster that is gone
+        return files()
+    return []

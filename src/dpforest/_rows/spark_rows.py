@@ -71,7 +71,8 @@ class SparkRows:
         if cache:
             self._blocks = on_cluster(self._blocks.persist)
             weakref.finalize(self, _let_go, self._blocks).atexit = False
-        marks = on_cluster(self._blocks.select("part", "number", "n_rows", "seal").collect)
+        known = self._blocks.select("part", "number", "n_rows", "seal")
+        marks = on_cluster(known.collect, files=frame.inputFiles)
         marks.sort(key=lambda mark: (mark.part, mark.number))
         firsts = firsts_of(mark.n_rows for mark in marks)
         self._n_rows, self._n_parts = firsts[-1], len({mark.part for mark in marks})
