@@ -56,8 +56,9 @@ def test_text_and_pictures_show_released_values_and_borders_of_the_grid():
     cuts = [float(cut) for cut in re.findall(r"age <= ([\d.]+)", text)]
     assert all(cut in schema.features["age"].borders for cut in cuts)
     assert len(plot_tree(tree, feature_names=names, impurity=False)) >= 3
-    counts = np.maximum(model.leaf_statistics_[0].sum(axis=1), 0).sum()
-    assert tree.tree_.n_node_samples[0] == pytest.approx(counts, abs=1)
+    counts = np.maximum(model.leaf_statistics_[0].sum(axis=1), 1)  # shap refuses trees with empty leaves
+    assert tree.tree_.n_node_samples[0] == pytest.approx(counts.sum(), abs=4)
+    assert tree.tree_.weighted_n_node_samples.min() >= 1
 
 
 def test_cells_too_fine_for_single_precision_are_numbered():

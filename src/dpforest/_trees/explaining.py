@@ -131,7 +131,8 @@ def rows_of_leaves(model: Any) -> Floats:
     released, additive = model.leaf_statistics_, model.additive_
     if released.ndim != 3 or (additive is not None and additive.pairs is not None):
         return np.ones(released.shape[:2])
-    found: Floats = np.maximum(released.sum(axis=2, dtype=np.float64), 0.0)
+    row = 1 if isinstance(model.schema_.target, Classes) else model.schema_.range.levels
+    found: Floats = np.maximum(released.sum(axis=2, dtype=np.float64) / row, 0.0)
     return found
 
 

@@ -18,9 +18,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 from dpforest._trees import cells_for, sum_leaf_values
+from dpforest._trees.explaining import rows_of_leaves
 from dpforest.export.python import CLOSE, made_up_rows
 from dpforest.inspection.rules import Pair, columns_of_nodes, conditions
-from dpforest.schema import Classes, Combination, Numeric
+from dpforest.schema import Combination, Numeric
 
 CHECKED_ROWS = 200
 
@@ -41,7 +42,7 @@ def to_sklearn(model: Any) -> Pipeline:
     -------
     sklearn.pipeline.Pipeline
         ``pipeline["columns"]`` makes what nodes look at, ``pipeline["forest"].estimators_`` are the trees.
-        Samples of nodes are released noisy counts, clamped at 0, where the model has such; otherwise 1.
+        Samples of leaves are released noisy counts where the model has such, but at least 1.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def _scale(column: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _tree(model: Any, columns: NodeColumns, number: int) -> DecisionTreeRegressor:
     """Write one tree; nodes in the order in which one reads them, the left side first."""
-    trees, votes, rows = model.trees_, model.leaf_votes_[number], _rows_of_leaves(model, number)
+    trees, votes, rows = model.trees_, model.leaf_votes_[number], np.maximum(rows_of_leaves(model)[number], 1)
     n_inner, n_outputs = trees.n_leaves - 1, votes.shape[1]
     nodes: list[tuple[int, int, int, float, float]] = []  # left, right, column, threshold, rows
     values: list[NDArray[np.float64]] = []
@@ -167,9 +168,8 @@ def _tree(model: Any, columns: NodeColumns, number: int) -> DecisionTreeRegresso
         values.append(votes[0])
         left, right = write(2 * node + 1), write(2 * node + 2)
         weights = nodes[left][4], nodes[right][4]
-        total = sum(weights)
-        nodes[at] = left, right, *test, total
-        values[at] = np.average([values[left], values[right]], axis=0, weights=weights if total else None)
+        nodes[at] = left, right, *test, sum(weights)
+        values[at] = np.average([values[left], values[right]], axis=0, weights=weights)
         return at
 
     write(0)
@@ -189,17 +189,6 @@ def _tree(model: Any, columns: NodeColumns, number: int) -> DecisionTreeRegresso
     state |= {"max_depth": trees.depth, "node_count": len(nodes), "nodes": written}
     made.tree_.__setstate__(state | {"values": np.array(values)[:, :, None]})
     return made
-
-
-def _rows_of_leaves(model: Any, number: int) -> NDArray[np.float64]:
-    """Released noisy number of rows of every leaf of a tree, clamped at 0; 1 where none was released."""
-    released, additive = model.leaf_statistics_, model.additive_
-    if released.ndim != 3 or (additive is not None and additive.pairs is not None):
-        return np.ones(model.trees_.n_leaves)
-    target = model.schema_.target
-    unit = 1 if isinstance(target, Classes) else model.schema_.range.levels
-    rows: NDArray[np.float64] = np.maximum(released[number].sum(axis=1) / unit, 0.0)
-    return rows
 
 
 def _check(found: Pipeline, model: Any) -> None:
