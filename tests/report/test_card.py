@@ -248,3 +248,12 @@ def test_the_checksum_is_that_of_the_file(tmp_path, model):
     assert done.exit_code == 0
     digest = hashlib.sha256((tmp_path / "model.json").read_bytes()).hexdigest()
     assert digest in (tmp_path / "card.html").read_text()
+
+
+def test_a_very_deep_tree_has_a_card_that_can_be_opened():
+    schema = Schema({f"x{at}": Numeric(0, 1) for at in range(3)}, Classes([0, 1]))
+    X = np.random.default_rng(0).random((500, 3))
+    model = dpforest.RandomDecisionTreesClassifier(1, max_depth=15, epsilon=1.0, schema=schema)
+    page = card(collect(model.fit(X, X[:, 0] > 0.5)))
+    assert len(page) < 2e6
+    assert "32768 leaves of tree 0" in page  # counted, if not drawn

@@ -215,9 +215,10 @@ def _importances(model: Any) -> list[tuple[str, float]]:
 
 
 def _shown(model: Any) -> list[tuple[Rule, ...]]:
-    """Return the rules of as many trees as a page can hold."""
+    """Return the rules of as many trees, and of as many of their levels, as a page can hold."""
     most = max(1, MOST_NODES // max(model.trees_.n_leaves, 1))
-    return [rules_of(model, tree) for tree in range(min(most, model.trees_.n_trees))]
+    levels = MOST_NODES.bit_length() - 2  # of a deeper tree the first levels, as many as fit
+    return [rules_of(model, tree, levels) for tree in range(min(most, model.trees_.n_trees))]
 
 
 def relation_in_words(guarantee: PrivacyGuarantee) -> str:
