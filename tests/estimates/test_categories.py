@@ -133,7 +133,12 @@ def test_common_values_are_named_and_a_lonely_one_is_not():
 
 @pytest.mark.parametrize(
     ("y", "labels"),
-    [([0, 1] * 200, (0, 1)), (["no", "yes"] * 200, ("no", "yes")), ([0.5, 2.0] * 200, (0.5, 2))],
+    [
+        ([0, 1] * 200, (0, 1)),
+        (["no", "yes"] * 200, ("no", "yes")),
+        ([0.5, 2.0] * 200, (0.5, 2)),
+        (["1", "inf"] * 200, ("1", "inf")),  # reads as a number, but no class can be infinite
+    ],
 )
 def test_classes_are_found_as_what_they_are(y, labels):
     X = np.zeros((400, 1))

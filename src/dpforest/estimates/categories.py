@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -81,7 +82,7 @@ def _number(name: str) -> int | float | None:
         number = plain_number(float(name))
     except ValueError:
         return None
-    return number if str(number) == name else None
+    return number if str(number) == name and math.isfinite(number) else None  # classes are finite numbers
 
 
 def _largest(named: Named) -> EstimatedCategories:

@@ -26,6 +26,7 @@ from dpforest.privacy import (
 from dpforest.schema import Classes
 
 WHOLE = Fraction(1)
+LEAST, MOST = 1e-150, 1e150  # lengths whose squares are doubles: others would warn, or fail, at some rows
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,10 @@ def check_metric(name: str, target: Any, largest: float | None) -> None:
         raise ValueError(f"metric={name!r} does not fit a model whose target is {target!r}.")
     if name == "roc_auc" and target.n_classes != 2:
         raise ValueError("metric='roc_auc' needs two classes.")
-    if largest is not None and not (0 < float(largest) < float("inf")):
-        raise ValueError(f"largest must be a positive number, got {largest!r}.")
+    if largest is not None and not LEAST < float(largest) < MOST:
+        raise ValueError(f"largest must be a positive number, {LEAST:g} to {MOST:g}, got {largest!r}.")
+    if METRICS[name].of_numbers and not LEAST < float(target.high) - float(target.low) < MOST:
+        raise ValueError(f"metric={name!r} needs target bounds from {LEAST:g} to {MOST:g} apart.")
 
 
 def metric_for(model: Any, name: str, largest: float | None) -> Metric:

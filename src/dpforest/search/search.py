@@ -90,7 +90,7 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
     expected_runs : float, optional
         Mean of the number of runs, from 1 to 100; by default three times the number of candidates. It changes
         time, not privacy. The number varies much: with a mean of 30 one search in five makes one run only.
-    eta : float from -0.5 to 1, default=0
+    eta : float from -0.5 to 1, of at most 6 decimals, default=0
         How the number of runs is distributed. With -0.5 a run gets two thirds of epsilon, but most searches
         make one run only; with 1 it gets one third, and few runs are rare.
     folds : int, default=5
@@ -220,8 +220,9 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
         """Read total epsilon, eta and gamma."""
         total = read_epsilon(self.epsilon)
         eta = read_number(self.eta, "eta")
-        if not Fraction(-1, 2) <= eta <= 1:  # below, most draws of the number of runs would take for ever
-            raise ValueError(f"eta must be a number from -0.5 to 1, got {self.eta!r}.")
+        # Below, most draws of the number of runs would take for ever; finer ones have coins beyond 2**63.
+        if not Fraction(-1, 2) <= eta <= 1 or eta.denominator > 10**6:
+            raise ValueError(f"eta must be a number from -0.5 to 1, of at most 6 decimals, got {self.eta!r}.")
         runs = self.expected_runs
         if runs is None:
             grid = read_candidates(self.estimator, self.param_grid, total / (2 + eta))
