@@ -74,8 +74,10 @@ class Walking(BaseEstimator):
 
         Exact for the released model: base and contributions add up to its score. Default forests are
         explained as log odds of the second class (with more classes, scores less their mean; with numbers,
-        the target before it is clipped to its bounds); without a linear part, and for other forests, as
-        probabilities or the target. What a combination of two features says is given to both in equal parts.
+        the target before it is clipped to its bounds), with delta > 0 before probabilities are corrected for
+        clipped gradients, which changes log odds by up to ln 2; without a linear part, and for other forests,
+        as probabilities or the target. What a combination of two features says is given to both in equal
+        parts.
         Leaves and sums of few rows hold noise, and so do their explanations.
 
         Parameters
