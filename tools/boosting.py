@@ -178,10 +178,10 @@ def measured(model, X, y, is_class):
     if not is_class:
         return 100 * (1 - np.mean((model.predict(X) - y) ** 2) / np.var(y)), math.nan
     chances = model.predict_proba(X)
-    place = np.searchsorted(model.classes_, y)
-    own = np.where(model.classes_[np.minimum(place, len(model.classes_) - 1)] == y, place, 0)
+    place = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
+    own = np.where(model.classes_[place] == y, chances[np.arange(len(y)), place], 0.0)  # 0: class not learnt
     accuracy = 100 * np.mean(model.classes_[chances.argmax(axis=1)] == y)
-    return accuracy, -np.mean(np.log(np.clip(chances[np.arange(len(y)), own], 1e-12, 1)))
+    return accuracy, -np.mean(np.log(np.clip(own, 1e-12, 1)))
 
 
 class TooSlowError(Exception):

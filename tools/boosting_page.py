@@ -49,7 +49,7 @@ def summary(files):
         table, method, epsilon = key
         found = np.array(scores[key])
         error = found.std(ddof=1) / math.sqrt(len(found)) if len(found) > 1 else math.nan
-        loss = f"{np.mean(losses[key]):.4f}" if tasks[table] == "accuracy" else ""
+        loss = "" if np.isnan(losses[key]).any() else f"{np.mean(losses[key]):.4f}"
         score = (len(found), f"{found.mean():.2f}", f"{error:.2f}", loss)
         values = (table, tasks[table], method, epsilon, *score)
         lines.append(dict(zip(FIELDS, values, strict=True)))
