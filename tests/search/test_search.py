@@ -257,7 +257,6 @@ def test_forests_of_several_classes_frames_and_files(tmp_path):
         ({"eta": -0.9}, "eta"),
         ({"param_grid": {"class_weight": [None, {7: 2}]}}, "not declared"),
         ({"eta": 2}, "eta"),
-        ({"eta": -0.99}, "eta"),  # no number of runs would be drawn in a lifetime
         ({"eta": 1e-300}, "eta"),  # no coin is so fine
         ({"metric": "log_loss", "largest": 5e-324}, "largest"),
         ({"folds": 1}, "folds"),
@@ -275,7 +274,7 @@ def test_what_cannot_work_costs_nothing(changes, words):
     assert len(accountant) == 0
 
 
-@pytest.mark.parametrize("bounds", [(-1e200, 1e200), (-1.7e308, 1.7e308), (0, 1e-200)])
+@pytest.mark.parametrize("bounds", [(-1e200, 1e200), (0, 1e-200)])
 def test_bounds_whose_square_is_no_double_cost_nothing(bounds):
     accountant = BudgetAccountant(epsilon=1.0)
     forest = PrivateForestRegressor(bounds=(0, 1), target_bounds=bounds)
