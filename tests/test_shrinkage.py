@@ -11,6 +11,12 @@ def test_without_noise_full_leaves_are_left_alone():
     np.testing.assert_allclose(shrunk_means(sums, 0.0, 10, 4.0), [7, 1], atol=0.05)
 
 
+@pytest.mark.parametrize(("first", "second", "prior"), [(0, 90_000, 0.0), (90_000, 0, 10.0)])
+def test_without_noise_targets_at_one_end_of_their_range_stay_there(first, second, prior):
+    sums = np.array([[first, second]] * 4)
+    assert shrunk_means(sums, 0.0, 10, prior).tolist() == [prior] * 4
+
+
 def test_pure_noise_becomes_the_prior():
     sums = np.rint(np.random.default_rng(0).laplace(0, 1000, (256, 2))).astype(int)
     assert np.abs(shrunk_means(sums, 1000 * np.sqrt(2), 100, 30.0) - 30).mean() < 3

@@ -145,7 +145,8 @@ def shrunk_means(sums: IntArray, noise_sd: float, levels: int, prior: float) -> 
         # square of a normal variable of variance v has variance 2 v**2.
         by_chance = np.sqrt(2 * (weight**2 * noise**2).sum())
         excess = max((weight * ((own - parent) ** 2 - noise)).sum() - by_chance, 0.0)
-        trust = excess / (excess + noise)
+        # without noise (epsilon=inf) there is nothing to distrust where all targets are at one bound
+        trust = np.divide(excess, excess + noise, out=np.ones_like(noise), where=noise > 0)
         means = parent + np.where(heard, trust, 0.0) * (own - parent)
     return means
 
