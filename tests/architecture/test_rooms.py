@@ -107,7 +107,7 @@ def test_rooms_import_only_what_they_may(room):
             assert other in allowed, f"{path.name} imports dpforest.{other}"
 
 
-@pytest.mark.parametrize("file", FOR_ALL)
+@pytest.mark.parametrize("file", sorted(FOR_ALL))
 def test_what_all_rooms_may_import_imports_no_room(file):
     path = SOURCE / f"{file}.py"
     assert set(rooms_imported(ast.parse(path.read_text()), path)) <= FOR_ALL
