@@ -49,6 +49,7 @@ class Outcome(NamedTuple):
     dependencies: str
     result: str
     seconds: float
+    failures: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -92,7 +93,8 @@ def try_combination(python: str, dependencies: str, part: str, workers: int) -> 
     except subprocess.TimeoutExpired:
         return outcome("error: not done within an hour")
     (home / "tests.log").write_text(tested.stdout + tested.stderr)
-    return outcome(summary(tested.stdout, tested.returncode))
+    failures = tuple(re.findall(r"^(?:FAILED|ERROR) .*$", tested.stdout, re.MULTILINE))
+    return outcome(summary(tested.stdout, tested.returncode))._replace(failures=failures)
 
 
 def last_line(text: str) -> str:
@@ -131,6 +133,8 @@ def main() -> None:
             done = try_combination(python, dependencies, options.part, options.workers)
             outcomes.append(done)
             console.print(f"{done.python} {done.dependencies}: {done.result}")
+            for line in done.failures:
+                console.print(line, markup=False, highlight=False)
             table.add_row(done.python, done.dependencies, done.result, f"{done.seconds:.0f}")
     console.print(table)
     sys.exit(any(done.failed for done in outcomes))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpforest
-from dpforest.schema import Classes, Nominal, Numeric, Ordinal, Range, Schema
+from dpforest.schema import Classes, Date, Nominal, Numeric, Ordinal, Range, Schema
 
 SCHEMA = Schema(
     {"age": Numeric(0, 120), "ward": Nominal(["A", "B"]), "pain": Ordinal(["no", "yes"])}, Classes([0, 1])
@@ -67,3 +67,10 @@ def test_nothing_of_it_is_kept():
     assert pickle.dumps(schema) == before
     model = dpforest.DiPriMeForestClassifier(1, max_depth=1, schema=schema)
     assert "clipped" not in str(vars(model.fit([[0.5], [7.0]], [0, 1])))
+
+
+def test_dates_where_dates_are_declared_are_not_odd():
+    schema = Schema({"day": Date("2020-01-01", "2024-12-31")})
+    (day,) = schema.check([["2021-05-01"], ["2022-01-31"]]).columns
+    assert not day.oddities
+    assert day.undeclared == day.clipped == 0

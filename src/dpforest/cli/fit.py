@@ -83,8 +83,8 @@ def fit(
 
     DATA is a file, a folder, or a pattern in quotes such as "visits/*.parquet"; it may be larger than memory.
 
-    The whole budget of the fit is charged before the first look at a row, and is not given back if anything
-    fails later.
+    The whole budget of the fit is charged before anything is asked of the rows, and is not given back if
+    anything fails later.
 
     Exit codes with nothing charged: 1 failed, 2 usage, 3 budget refused, 4 schema mismatch. With the charge
     made: 0 the model is written; 5 there is no model; 6 it is written, but the budget cannot be reached now;

@@ -218,13 +218,14 @@ def load_schema(path: Path, target: str | None) -> tuple[Schema, str]:
 def compare_columns(data: Path, declared: Schema, target: str | None, reading: Reading) -> list[str]:
     """Refuse a table that lacks a declared column; return the columns that nobody asked for."""
     from dpforest.schema import SchemaError
+    from dpforest.schema.files import lacks
     from dpforest.schema.streams import places_of
 
     file = reading.open(data)
     wanted = [*declared.names, *([] if target is None or declared.target is None else [target])]
     lacking = [name for name in wanted if name not in file.names]
     if lacking:
-        raise SchemaError(f"{data} lacks the columns {', '.join(map(repr, lacking[:10]))}.")
+        raise SchemaError(lacks(data, lacking, wanted))
     places_of(wanted, file.names, data)
     # With all that is declared in it, the first line is a header: what else it names is no record.
     return [name for name in file.names if name not in wanted]

@@ -56,8 +56,8 @@ def estimate(
 ) -> None:
     """Estimate unknown bounds and categories of the table DATA, privately, and write a schema.
 
-    Costs epsilon, and delta where categories or classes are looked for, charged before the first look at a
-    row. Without --declared every column of the header that is not among --categories is taken as a number.
+    Costs epsilon, and delta where categories or classes are looked for, charged before the first
+    query. Without --declared every column of the header that is not among --categories is taken as a number.
 
     Exit codes with nothing charged: 1 failed, 2 usage, 3 budget refused, 4 schema mismatch; 5 if the charge
     was made and there is no schema.

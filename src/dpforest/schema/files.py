@@ -225,12 +225,19 @@ def _mark(path: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
+def lacks(path: Any, lacking: Sequence[str], wanted: Sequence[str]) -> str:
+    """Say which declared columns a file does not name."""
+    hint = " None is there: is the file empty, or are its columns separated by another character?"
+    all_lack = len(lacking) == len(wanted) > 1
+    return f"{path} lacks the columns {', '.join(map(repr, lacking[:10]))}.{hint if all_lack else ''}"
+
+
 def _check_columns(
     file: TextFile | ArrowFile, names: Sequence[str], kinds: dict[str, tuple[str, Path]]
 ) -> None:
     lacking = [name for name in names if name not in file.names]
     if lacking:
-        raise SchemaError(f"{file.path} lacks the columns {', '.join(map(repr, lacking[:10]))}.")
+        raise SchemaError(lacks(file.path, lacking, names))
     places_of(names, file.names, file.path)
     if isinstance(file, TextFile):
         return

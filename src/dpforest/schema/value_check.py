@@ -21,6 +21,7 @@ from dpforest.schema.columns import Coded, Part
 from dpforest.schema.door import read_pieces
 from dpforest.schema.encoding import cells_of, numbers_of
 from dpforest.schema.features import LevelFeature, Nominal, Numeric, Ordinal
+from dpforest.schema.kinds import Date
 from dpforest.schema.target import Classes, Range
 from dpforest.schema.values import read_text
 
@@ -160,7 +161,8 @@ def _count(part: Part, declared: Any, check: ColumnCheck) -> None:
         check.missing += int(np.isnan(numbers).sum()) - len(undeclared)
         with np.errstate(invalid="ignore"):
             check.clipped += int(((numbers < feature.low) | (numbers > feature.high)).sum())
-        check.oddities.update(_moments(part))
+        if not isinstance(feature, Date):
+            check.oddities.update(_moments(part))
     check.undeclared += len(undeclared)
     check.oddities.update(_oddities(part, undeclared, feature))
 
