@@ -249,6 +249,8 @@ def test_forests_of_several_classes_frames_and_files(tmp_path):
             "cannot",
         ),
         ({"param_grid": {"epsilon": [1, 2]}}, "cannot choose epsilon"),
+        ({"param_grid": {}}, "nothing to choose"),
+        ({"param_grid": []}, "nothing to choose"),
         ({"estimator": [FOREST, PrivateForestRegressor()]}, "cannot be compared"),
         ({"estimator": [FOREST, clone(FOREST).set_params(classes=[0, 1, 2])]}, "same target"),
         ({"estimator": [FOREST, clone(FOREST).set_params(max_rows_per_person=2)]}, "max_rows_per_person"),

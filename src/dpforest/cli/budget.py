@@ -38,7 +38,9 @@ def budget() -> None:
     show_default=True,
     help="Part of delta set aside for queries that name categories; for good.",
 )
-@click.option("--schema", "schema_file", type=FILE, help="Allow fits by this command with this schema only.")
+@click.option(
+    "--schema", "schema_file", type=FILE, help="Allow fits with this schema only, here and in Python."
+)
 @click.option("--target", metavar="NAME", help="Column that the schema's fits predict.")
 @click.option(
     "--neighboring",

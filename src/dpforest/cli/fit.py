@@ -34,7 +34,6 @@ from dpforest.cli.tables import Reading, table_options
 if TYPE_CHECKING:
     from dpforest.forests.base import PrivateForest
     from dpforest.privacy import BudgetAccountant
-    from dpforest.schema import Schema
 
 
 @click.command(cls=AnsweringCommand)
@@ -91,6 +90,7 @@ def fit(
     7 it is written, but elsewhere. With --charge-name, the same command again answers 0 if its model is at
     --out and 5 if not, and charges nothing.
     """
+    from dpforest.forests.charging import check_lock
     from dpforest.schema import Source
 
     schema, target = load_schema(schema_file, target)
@@ -106,7 +106,7 @@ def fit(
     if accountant is None:
         note("No --budget: this fit is charged to nobody, so keep count yourself.")
     else:
-        _check_schema(accountant, schema, target)
+        check_lock(accountant, schema, target)
         accountant.check(model.privacy_plan())
     limit = {} if memory_limit is None else {"memory_limit": memory_limit * 2**20}
     rows = Source(reading.open(data, schema, target), cache=not no_cache, **limit)
@@ -248,12 +248,3 @@ def _check_key(key: Path | None) -> None:
 
     if key is not None:
         read_private_key(key)
-
-
-def _check_schema(accountant: Any, schema: Schema, target: str) -> None:
-    from dpforest.privacy import schema_hash
-    from dpforest.schema import SchemaError
-
-    recorded = accountant.dataset.schema_hash
-    if recorded is not None and recorded != schema_hash(schema.to_dict(target)):
-        raise SchemaError(f"the budget of {accountant.dataset.name!r} was made for another schema.")

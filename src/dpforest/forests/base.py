@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest._curator import Curator, Noisy, Part, PrivateTable
 from dpforest._structure import FlatTrees
 from dpforest._trees import class_probabilities, feature_importances, sum_leaf_values, target_means
-from dpforest.forests.charging import Charging
+from dpforest.forests.charging import Charging, check_lock
 from dpforest.forests.decisions import OPTIONAL, check_decision, decision_weights, read_weights
 from dpforest.forests.declare import check_columns, columns_of, declare, declared_names, undeclared
 from dpforest.forests.foresight import Foreseeing
@@ -223,6 +223,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         X, y = named_target(X, y, declared_names(self))
         schema, settings = declare(self, X, y, self._task), self._settings()
         self._check_target(schema)
+        check_lock(payer, schema, getattr(y, "name", None))
         columns, guarantee = columns_of(X, schema), promise(plan, settings, voids)
         if self.as_published:
             if stream_of(X) is not None:

@@ -12,7 +12,39 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from dpforest.privacy import BudgetAccountant, BudgetPlan, Charge, LeftBehind, PrivacyError
+from dpforest.privacy import BudgetAccountant, BudgetPlan, Charge, LeftBehind, PrivacyError, schema_hash
+from dpforest.schema import Schema, SchemaError
+
+
+def check_lock(payer: BudgetAccountant | None, schema: Schema, target: Any) -> None:
+    """Refuse a schema other than the one that the owner of the budget locked it to, before any charge.
+
+    Parameters
+    ----------
+    payer : BudgetAccountant or None
+        Who would be charged.
+    schema : Schema
+        What is declared for the fit.
+    target : object
+        Name of the target's column; anything but text means that it has none. A lock that was made of a bare
+        `Schema`, which knows no name, fits every name.
+    """
+    if payer is None or payer.dataset.schema_hash is None:
+        return
+    names = [name for name in ("target", target) if isinstance(name, str) and name not in schema.features]
+    if payer.dataset.schema_hash in [schema_hash(schema.to_dict(name)) for name in names]:
+        return
+    unnamed = ""
+    if not isinstance(target, str):
+        unnamed = (
+            " A lock made by the command line names the target's column: y must be a column of that name "
+            "(frame['outcome'], or pd.Series(y, name='outcome')), not an array without a name."
+        )
+    raise SchemaError(
+        f"the budget of {payer.dataset.name!r} was made for another schema, and pays for fits with that one "
+        "only. Declare the same columns, bounds, categories and target, as in the file that was given to "
+        f"`dpforest budget create --schema`.{unnamed} Nothing was charged."
+    )
 
 
 class Charging(BaseEstimator):

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from dpforest.forests.base import PrivateForest
+from dpforest.forests.charging import check_lock
 from dpforest.forests.declare import declare
 from dpforest.forests.release import plain_copy
 from dpforest.mechanisms import RandomWords
@@ -17,6 +18,7 @@ from dpforest.privacy import (
     ALL_ROWS,
     HELD_OUT_ROWS,
     TRAINING_ROWS,
+    BudgetAccountant,
     BudgetPlan,
     NeighboringRelation,
     Pool,
@@ -75,6 +77,11 @@ def read_candidates(given: Any, grid: Any, epsilon: Fraction) -> list[Candidate]
         What a run may spend.
     """
     settings: Sequence[Mapping[str, Any]] = [{}] if grid is None else list(ParameterGrid(grid))
+    if grid is not None and not any(settings):
+        raise ValueError(
+            "param_grid names no parameter, so there is nothing to choose, and choosing would cost a part of "
+            "epsilon: give values to try, or several forests without a param_grid, or fit the forest itself."
+        )
     fixed = sorted({name for one in settings for name in one} & _NOT_TO_BE_SEARCHED)
     if fixed:
         raise ValueError(f"A search cannot choose {', '.join(fixed)}: all candidates have these in common.")
@@ -105,13 +112,14 @@ def _check_private(model: PrivateForest) -> None:
         raise ValueError(f"{name} treats labelled and unlabelled rows differently, and cannot be searched.")
 
 
-def check_candidates(found: list[Candidate], X: Any, y: Any) -> Any:
+def check_candidates(found: list[Candidate], X: Any, y: Any, payer: BudgetAccountant | None) -> Any:
     """Refuse what has no room or cannot be paid for; return the target, which all candidates must share."""
     targets = []
     for candidate in found:
         model = candidate.model
         schema = declare(model, X, y, model._task)
         model._check_target(schema)
+        check_lock(payer, schema, getattr(y, "name", None))
         targets.append(schema.target)
         model._unfitted_copy()._foresee(
             model.privacy_plan(), model._columns(schema, RandomWords.system().fork("dry run"))

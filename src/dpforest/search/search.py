@@ -80,7 +80,8 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
     estimator : forest, or list of forests
         What is tried. Their `epsilon` is not used; delta must be 0.
     param_grid : dict or list of dict, optional
-        Values to try, as for ``GridSearchCV``; every combination is a candidate.
+        Values to try, as for ``GridSearchCV``; every combination is a candidate. Without it the forests as
+        they are; of a single one, the best of several runs. A grid that names no parameter is refused.
     epsilon : float, default=1.0
         What the search may cost, everything included.
     metric : str, optional
@@ -185,9 +186,8 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
         candidates = read_candidates(self.estimator, self.param_grid, total / (2 + eta))
         first = candidates[0].model
         X, y = named_target(X, y, declared_names(first))
-        words = RandomWords.system()
-        trial = self._trial(candidates, X, y, words.fork("folds"))
-        payer = self._payer([])
+        words, payer = RandomWords.system(), self._payer([])
+        trial = self._trial(candidates, X, y, words.fork("folds"), payer)
         draws = words.fork("draws")
 
         def run() -> Scored:
@@ -231,9 +231,16 @@ class PrivateSearchCV(MetaEstimatorMixin, Charging):
             raise ValueError(f"expected_runs must be a number from 1 to {MOST_RUNS}, got {runs!r}.")
         return total, eta, gamma_for(eta, runs)
 
-    def _trial(self, candidates: list[Candidate], X: Any, y: Any, words: RandomWords) -> Trial:
+    def _trial(
+        self,
+        candidates: list[Candidate],
+        X: Any,
+        y: Any,
+        words: RandomWords,
+        payer: BudgetAccountant | None = None,
+    ) -> Trial:
         """Check all that can be known before anything is charged; read the rows once for that."""
-        target = check_candidates(candidates, X, y)
+        target = check_candidates(candidates, X, y, payer)
         first = candidates[0].model
         metric = self.metric or ("accuracy" if first._task == "classification" else "mean_squared_error")
         if metric == "confusion_matrix":

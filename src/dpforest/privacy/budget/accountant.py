@@ -105,7 +105,8 @@ class BudgetAccountant:
         loose_delta : number
             The part of delta that is set aside for queries with a delta of their own.
         schema : Schema or mapping, optional
-            What is public about the dataset; its hash is recorded.
+            What is public about the dataset; its hash is recorded, and fits of forests with another schema
+            are refused. A mapping also fixes the name of the target's column (``schema.to_dict("outcome")``).
         relation : NeighboringRelation
             Whom the ceiling protects; fits for other neighbours are refused.
         max_rows_per_person : int
@@ -325,7 +326,11 @@ class BudgetAccountant:
         self._refuse_unless_fits(asked, self._store.standing())
 
     def total(self) -> tuple[float, float]:
-        """Return (epsilon, delta) charged so far, settled or not.
+        """Return (epsilon, delta) charged so far, settled or not: what the releases promise together.
+
+        With pure charges, ``remaining()`` is the ceiling less this. With delta > 0 it is not: charges add up
+        as rho, whose epsilon grows like a square root (ten fits at epsilon = 1 come to about 3.5), and
+        `remaining` is what a single further plan may ask for.
 
         What is proven for budgets chosen along the way is the ceiling; this running figure is exact for pure
         charges, and with delta > 0 it is what the same charges would cost had they been fixed beforehand.
@@ -333,7 +338,11 @@ class BudgetAccountant:
         return self._rule.spent(self._store.standing().total)
 
     def remaining(self) -> tuple[float, float]:
-        """Return the largest (epsilon, delta) that one more plan may ask for."""
+        """Return the largest (epsilon, delta) that one more plan may ask for.
+
+        Where delta > 0 was charged, `total` and this do not add up to the ceiling; see `total`. Whether a
+        certain fit still fits is asked by ``check(model.privacy_plan())``.
+        """
         return self._rule.rest(self._store.standing().total)
 
     def history(self) -> tuple[Spend, ...]:
@@ -387,7 +396,14 @@ class BudgetAccountant:
             raise BudgetExceededError(
                 f"requested a loose delta of {short(asked.cost.delta)}; remaining "
                 f"{short_rest(self._rule.loose - standing.total.delta)} of {short(self._rule.loose)}: such a "
-                "part of delta is set aside when a budget is made (loose_delta=...)."
+                "part of delta is set aside when a budget is made (dpforest budget create --loose-delta, "
+                "BudgetAccountant(..., loose_delta=...))."
+            )
+        if not self._rule.delta and not asked.cost.is_pure:
+            raise BudgetExceededError(
+                f"requested {_in_words(asked)}; this budget has delta = 0 and pays for nothing with a delta. "
+                "Ask with delta = 0, or of a budget that was made with one (dpforest budget create --delta "
+                "1e-6, BudgetAccountant(epsilon, delta=1e-6)): a ceiling cannot be raised later."
             )
         epsilon, delta = self._rule.rest(standing.total)
         hint = "" if delta or asked.cost.is_pure or not epsilon else " only plans with delta = 0 still fit,"
