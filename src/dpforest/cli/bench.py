@@ -63,6 +63,12 @@ def list_command(plugins: tuple[str, ...]) -> None:
 @click.option(
     "--repeats", type=click.IntRange(min=1), default=None, help="Repeats instead of the paper's number."
 )
+@click.option(
+    "--slow",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Fits that take longer are repeated as in a quick run only.",
+)
 @click.option("--retry", is_flag=True, help="Run fits again that failed before.")
 @_plugins
 def run(
@@ -71,22 +77,25 @@ def run(
     folder: Path,
     jobs: int,
     repeats: int | None,
+    slow: float | None,
     retry: bool,
     plugins: tuple[str, ...],
 ) -> None:
     """Run tables, or go on where an earlier run stopped.
 
-    Results are appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is
+    TABLE may be a paper, such as huang2022, for all of its tables. Results are appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is
     1 if a fit failed or a dataset is missing, 130 after Ctrl-C.
     """
     _import(plugins)
-    from dpforest.papers.experiments import find_experiment
+    from dpforest.papers.experiments import experiments_of
     from dpforest.papers.experiments import run as run_experiment
 
     summaries = {}
-    for experiment in [find_experiment(name) for name in names]:
+    for experiment in [experiment for name in names for experiment in experiments_of(name)]:
         note(f"{experiment.name}: {experiment.title}")
-        done = run_experiment(experiment, folder, quick, jobs, repeats=repeats, retry_failed=retry)
+        done = run_experiment(
+            experiment, folder, quick, jobs, repeats=repeats, slow=slow, retry_failed=retry
+        )
         summaries[experiment.name] = done
         note(str(done))
         if done.interrupted:
@@ -99,6 +108,7 @@ def run(
             "before": done.before,
             "absent": done.absent,
             "missing": done.missing,
+            "left_out": done.left_out,
             "interrupted": done.interrupted,
         }
         for name, done in summaries.items()

@@ -49,6 +49,23 @@ def test_more_repeats_are_added_to_those_on_file(tiny, tmp_path):
     assert (more.done, more.before) == (8, 4)
 
 
+def test_slow_fits_are_repeated_as_in_a_quick_run_only(tmp_path, method):
+    def slow(**keywords):
+        model = dice(**keywords)
+        model.fit = lambda X, y: time.sleep(0.05) or model
+        return model
+
+    method("slow", slow)
+    method("dice", dice)
+    table = experiment(datasets=("first",), methods=("slow", "dice"), repeats=6, quick_repeats=2)
+    done = run(table, tmp_path, n_jobs=1, slow=0.04, load=load)
+    assert (done.done, done.left_out) == (2 + 6, 4)
+    assert "4 repeats were left out" in str(done)
+    again = run(table, tmp_path, n_jobs=1, slow=0.04, load=load)  # times are on file too
+    assert (again.done, again.left_out) == (0, 4)
+    assert run(table, tmp_path, n_jobs=1, load=load).done == 4
+
+
 def test_quick_results_have_a_file_of_their_own(tiny, tmp_path):
     run(tiny, tmp_path, quick=True, n_jobs=1, load=load)
     assert [path.name for path in tmp_path.iterdir()] == ["999-table1-quick.csv"]

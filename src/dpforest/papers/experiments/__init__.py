@@ -9,7 +9,12 @@ results). `tables` holds one file per table of a paper.
 Nothing here is private: published data, fixed seeds and the papers' own flawed forms.
 """
 
-from dpforest.papers.experiments.catalogue import experiment_names, find_experiment, register_experiment
+from dpforest.papers.experiments.catalogue import (
+    experiment_names,
+    experiments_of,
+    find_experiment,
+    register_experiment,
+)
 from dpforest.papers.experiments.experiment import ANY, Cell, Experiment, Paper, Split, setting_key
 from dpforest.papers.experiments.figures import plot
 from dpforest.papers.experiments.methods import AS_PUBLISHED, Method, MethodNotAvailableError, register
@@ -33,6 +38,7 @@ __all__ = [
     "Split",
     "Summary",
     "experiment_names",
+    "experiments_of",
     "find_experiment",
     "plot",
     "read_results",

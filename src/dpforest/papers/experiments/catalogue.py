@@ -8,7 +8,7 @@ from importlib import import_module
 
 from dpforest.papers.experiments.experiment import Experiment
 
-__all__ = ["experiment_names", "find_experiment", "register_experiment"]
+__all__ = ["experiment_names", "experiments_of", "find_experiment", "register_experiment"]
 
 _EXPERIMENTS: dict[str, Experiment] = {}
 
@@ -42,6 +42,18 @@ def find_experiment(name: str) -> Experiment:
     if name not in _EXPERIMENTS:
         raise ValueError(f"there is no experiment {name!r}; `dpforest bench list` shows all.")
     return _EXPERIMENTS[name]
+
+
+def experiments_of(name: str) -> tuple[Experiment, ...]:
+    """Return the experiment of a name, or all of a paper, whose names it begins.
+
+    Examples
+    --------
+    >>> [experiment.name for experiment in experiments_of("fletcher2017")][:2]
+    ['fletcher2017-figure10', 'fletcher2017-figure11']
+    """
+    of_paper = [one for one in experiment_names() if one.startswith(f"{name}-")]
+    return tuple(map(find_experiment, of_paper or [name]))
 
 
 def experiment_names() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpforest.papers.experiments.experiment import Experiment
+from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.jobs import (
     ABSENT,
     FAILED,
@@ -28,7 +28,7 @@ from dpforest.papers.experiments.jobs import (
 )
 from dpforest.papers.experiments.methods import Method, find
 from dpforest.papers.experiments.metrics import Metric, find_metric
-from dpforest.papers.experiments.results import Result, ResultFile, result_path
+from dpforest.papers.experiments.results import Result, ResultFile, read_results, result_path
 
 __all__ = ["RunSummary", "run"]
 
@@ -47,6 +47,10 @@ class RunSummary:
         Methods that are not here, or not for all datasets, and datasets that are not here; with the reason.
     interrupted : bool
         Whether Ctrl-C stopped it.
+    slow : float, optional
+        Seconds beyond which a cell is slow.
+    left_out : int
+        Repeats of slow cells that were not run.
     """
 
     path: os.PathLike[str]
@@ -56,12 +60,20 @@ class RunSummary:
     absent: dict[str, str] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
+    slow: float | None = None
+    left_out: int = 0
     _refused: set[tuple[str, str]] = field(default_factory=set)
+    _seconds: dict[Cell, float] = field(default_factory=dict)
 
     def skips(self, job: Job) -> bool:
-        """Whether a job cannot be run because its dataset, or its method for it, is known not to be here."""
+        """Whether a job is not run: its dataset or method is not here, or its cell is slow and has enough."""
         cell = job.cell
-        return cell.dataset in self.missing or (cell.dataset, cell.method) in self._refused
+        if cell.dataset in self.missing or (cell.dataset, cell.method) in self._refused:
+            return True
+        enough = job.repeat >= job.experiment.quick_repeats
+        slow = self.slow is not None and self._seconds.get(cell, 0.0) > self.slow
+        self.left_out += enough and slow
+        return enough and slow
 
     def note(self, job: Job, outcome: Outcome) -> None:
         """Take the outcome of a job into account."""
@@ -73,11 +85,18 @@ class RunSummary:
         else:
             self.done += 1
             self.failed += outcome.status == FAILED
+            self.time(job.cell, outcome.seconds)
+
+    def time(self, cell: Cell, seconds: float) -> None:
+        """Remember the quickest fit of a cell; the first of a process may have had to compile."""
+        self._seconds[cell] = min(seconds, self._seconds.get(cell, seconds))
 
     def __str__(self) -> str:
         lines = [f"{self.done} fits done, {self.failed} of them failed, {self.before} were on file already."]
         lines += [f"method {name} was left out: {why}" for name, why in self.absent.items()]
         lines += [f"dataset {name} is missing: {why}" for name, why in self.missing.items()]
+        if self.left_out:
+            lines.append(f"{self.left_out} repeats were left out, whose fits take over {self.slow:g} s.")
         if self.interrupted:
             lines.append("Interrupted; run again to go on.")
         return "\n".join(lines)
@@ -91,6 +110,7 @@ def run(
     progress: bool = True,
     *,
     repeats: int | None = None,
+    slow: float | None = None,
     retry_failed: bool = False,
     load: Loader = load_table,
 ) -> RunSummary:
@@ -110,6 +130,8 @@ def run(
         Show a bar with the time left, on terminals.
     repeats : int, optional
         Repeats instead of the experiment's own number; a later run may add more.
+    slow : float, optional
+        Cells whose fits take more seconds than this get the repeats of a quick run only.
     retry_failed : bool, default=False
         Run jobs again that are on file as failed.
     load : callable, optional
@@ -121,11 +143,13 @@ def run(
         What was done, and what could not be.
     """
     with ResultFile(result_path(folder, experiment.name, quick)) as file:
-        summary = RunSummary(file.path)
+        summary = RunSummary(file.path, slow=slow)
         everything = list(jobs_of(experiment, quick, repeats))
         on_file = {key for key, status in file.done.items() if not (retry_failed and status == FAILED)}
         todo = [job for job in everything if job.key not in on_file]
         summary.before = len(everything) - len(todo)
+        for result in read_results(file.path):
+            summary.time(result.cell, result.seconds)
         outcomes = _outcomes((job for job in todo if not summary.skips(job)), n_jobs, load)
         try:
             with contextlib.closing(outcomes), _bar(experiment.name, len(todo), progress) as advance:
