@@ -44,6 +44,7 @@ def test_run_then_show(bench, tmp_path):
     done = bench(f"run 999-cli --jobs 1 {OPTIONS}")
     assert "6 fits done, 0 of them failed" in done.stderr
     assert "0 fits done, 0 of them failed, 6 were on file already" in bench("run 999-cli --jobs 1").stderr
+    assert "6 were on file already" in bench("run 999 --slow 5 --jobs 1").stderr  # all of a paper
     shown = bench("show 999-cli --html page.html --plot figure.svg").stdout
     assert "90.00 %" in shown
     assert "(3)" in shown

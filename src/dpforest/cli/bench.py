@@ -83,8 +83,9 @@ def run(
 ) -> None:
     """Run tables, or go on where an earlier run stopped.
 
-    TABLE may be a paper, such as huang2022, for all of its tables. Results are appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is
-    1 if a fit failed or a dataset is missing, 130 after Ctrl-C.
+    TABLE may be a paper, such as huang2022, for all of its tables. Results are appended to FOLDER/TABLE.csv,
+    those of quick runs to FOLDER/TABLE-quick.csv. The exit code is 1 if a fit failed or a dataset is missing,
+    130 after Ctrl-C.
     """
     _import(plugins)
     from dpforest.papers.experiments import experiments_of
@@ -93,9 +94,7 @@ def run(
     summaries = {}
     for experiment in [experiment for name in names for experiment in experiments_of(name)]:
         note(f"{experiment.name}: {experiment.title}")
-        done = run_experiment(
-            experiment, folder, quick, jobs, repeats=repeats, slow=slow, retry_failed=retry
-        )
+        done = run_experiment(experiment, folder, quick, jobs, repeats=repeats, slow=slow, retry_failed=retry)
         summaries[experiment.name] = done
         note(str(done))
         if done.interrupted:

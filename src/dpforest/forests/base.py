@@ -67,6 +67,8 @@ from dpforest.schema.places import named_target, stream_of
 if TYPE_CHECKING:
     from dpforest.papers.published import Domain, PublishedForest
 
+NO_PAPER_HAS = OPTIONAL | {"delta", "max_rows_per_person", "neighboring"}
+
 
 @parameters
 class PrivateForest(Charging, Foreseeing, Releasing, Walking):
@@ -106,7 +108,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
     _published: ClassVar[str]  # name of the paper's own form in `dpforest.papers.published`
     _rules: ClassVar[dict[str, Rule]] = COMMON_RULES
     _published_depth: ClassVar[int] = MAX_DEPTH  # deepest trees of the paper's own form
-    _not_published: ClassVar[frozenset[str]] = frozenset()  # parameters that the paper's own form lacks
+    _not_published: ClassVar[frozenset[str]] = frozenset()  # more parameters that the paper's own form lacks
     _leaves_are_labels: ClassVar[bool] = False  # whether leaves release one label each instead of counts
     _may_be_additive: ClassVar[bool] = False  # whether a sum over features may stand beside the trees
     _is_transductive: ClassVar[bool] = False  # whether unlabelled rows get labels, as `transduction_`
@@ -184,7 +186,10 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         if not self.as_published:
             return self._rules
         defaults = type(self)().get_params(deep=False)
-        only = {name: choice(defaults[name]) for name in (self._not_published | OPTIONAL) & set(defaults)}
+        only = {
+            name: (f"{defaults[name]!r}: the paper's own form knows no other", choice(defaults[name])[1])
+            for name in (self._not_published | NO_PAPER_HAS) & set(defaults)
+        }
         return {**self._rules, "max_depth": whole(0, self._published_depth, or_none=True), **only}
 
     def _relation(self) -> NeighboringRelation:

@@ -26,7 +26,8 @@ _COMMON = """epsilon : float, default=1.0
     on_leak : {{"raise", "warn"}}, default="raise"
         What to do when no schema is declared: refuse, or read it off the rows and void the guarantee.
     as_published : bool, default=False
-        Run the paper's own form instead, which is not private: it warns and voids the guarantee.
+        Run the paper's own form instead, which is not private: it warns and voids the guarantee. Parameters
+        that the paper does not have, such as `delta`, are refused with it.
     n_jobs : int, optional
         Threads; None means 1, -1 all cores.
     random_state : int, RandomState or None, default=None

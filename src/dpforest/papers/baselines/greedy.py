@@ -73,6 +73,7 @@ class GreedyForest(PrivateForest):
     split_share: float = 0.5
     expected_leaf_rows: float = 25
 
+    _not_published: ClassVar[frozenset[str]] = frozenset({"split_share", "expected_leaf_rows", "bins"})
     _rules: ClassVar = {
         **PrivateForest._rules,
         "split_share": real(0, 1),

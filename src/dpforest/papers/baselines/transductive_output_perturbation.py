@@ -104,6 +104,7 @@ class TransductiveOutputPerturbationClassifier(PrivateForestClassifierBase):
     regularization: float = REGULARIZATION
 
     _published: ClassVar[str] = "output_perturbation"
+    _not_published: ClassVar[frozenset[str]] = frozenset({"max_depth"})
     _is_transductive: ClassVar[bool] = True
     _unlabelled_code: ClassVar[int] = -1
     _rules: ClassVar = {
