@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import dpforest
 from dpforest.privacy import NeighboringRelation, PrivacyGuarantee
@@ -98,8 +99,11 @@ def test_a_void_model_says_so():
 def test_public_rows_are_scored_as_the_model_predicts_them(model):
     X, y = rows(500, seed=1)
     facts = collect(model, (X, y), by=HOSTILE[1])
-    whole, *groups = facts.scores
+    whole, *groups = [score for score in facts.scores if score.metric == "accuracy"]
     assert whole.value == pytest.approx(np.mean(model.predict(X) == y))
+    area = next(score for score in facts.scores if score.metric == "AUC")
+    assert area.value == pytest.approx(roc_auc_score(y == model.classes_[1], model.predict_proba(X)[:, 1]))
+    assert (whole.baseline, area.baseline) == (max(np.mean(y == label) for label in model.classes_), 0.5)
     assert sum(group.rows for group in groups) == whole.rows == 500
     assert np.average([g.value for g in groups], weights=[g.rows for g in groups]) == pytest.approx(
         whole.value
@@ -113,6 +117,10 @@ def test_numbers_have_cards_too():
     model = dpforest.PrivateForestRegressor(epsilon=5.0, schema=schema).fit(X, y)
     facts = collect(model, (X, y))
     assert facts.scores[0].value == pytest.approx(np.mean((model.predict(X) - y) ** 2), rel=0.02)
+    assert facts.scores[0].baseline == pytest.approx(y.var(), rel=0.02)
+    lost = dpforest.private_score(model, X, y, epsilon=1.0, metric="mean_squared_error")
+    (score,) = collect(model, paid={"people": lost}).scores
+    assert score.error == pytest.approx(20**2 * lost.noise_sd / lost.rows)  # in the units of the loss
     assert "mean squared error" in card(facts)
 
 
@@ -225,9 +233,23 @@ def test_private_rows_are_scored_for_a_price_only(model):
     assert "epsilon = 0.5" in card(collect(model, paid={"patients": paid}))
     with pytest.raises(ValueError, match="what private_score returned"):
         collect(model, paid={"patients": 0.9})
-    matrix = dpforest.private_score(model, X, y, epsilon=0.5, metric="confusion_matrix")
-    with pytest.raises(ValueError, match="one number"):
-        collect(model, paid={"patients": matrix})
+
+
+def test_private_scores_have_a_baseline_of_released_counts(model):
+    X, y = rows(2000, seed=3)
+    asked = [
+        dpforest.private_score(model, X, y, epsilon=50.0, metric=metric)
+        for metric in ("accuracy", "confusion_matrix", "roc_auc")
+    ]
+    right, by_matrix, area = collect(model, paid={"patients": asked}).scores
+    is_boosted = not model.leaf_noises_  # keeps no counts
+    assert right.baseline is None if is_boosted else 0.4 < right.baseline < 0.7
+    assert by_matrix.metric == "accuracy"
+    assert by_matrix.value == pytest.approx(np.mean(model.predict(X) == y), abs=0.01)
+    assert by_matrix.baseline == pytest.approx(max(np.mean(y == one) for one in model.classes_), abs=0.01)
+    assert 0 < by_matrix.error < 0.02
+    assert (area.metric, area.baseline) == ("AUC", 0.5)
+    assert "not known" in card(collect(model, paid={"patients": asked}))
 
 
 def test_small_groups_are_known_less_well(model):

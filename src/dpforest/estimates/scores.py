@@ -47,6 +47,9 @@ class PrivateScore:
         The query that was made.
     receipt : Receipt or None
         Where the charge stands; None if nobody was charged.
+    largest : float
+        Loss to which single rows were clipped, 1 where there are no losses: the noise in a mean loss is
+        ``largest * noise_sd / rows``.
     """
 
     value: Any
@@ -55,6 +58,7 @@ class PrivateScore:
     noise_sd: float
     ledger: Ledger
     receipt: Receipt | None = None
+    largest: float = 1.0
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -136,7 +140,8 @@ def private_score(
         charge.follow(curator.ledger)
         value, rows, sd = ask(curator, counted, metric)
     charge.check_process()
-    return PrivateScore(value, metric, rows, sd, curator.ledger, charge.receipt)
+    clipped = counted.largest if counted.is_sum else 1.0
+    return PrivateScore(value, metric, rows, sd, curator.ledger, charge.receipt, clipped)
 
 
 def ask(curator: Curator, counted: Metric, metric: str) -> tuple[Any, float, float]:

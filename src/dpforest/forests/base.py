@@ -357,7 +357,8 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         Parameters
         ----------
         path : str or path
-            Where to; an existing file is replaced.
+            Where to. An existing file is replaced, as by ``joblib.dump``; the command line asks for
+            ``--overwrite``. A crash leaves the old file or the new one, never a part.
         key : str or path, optional
             File of the private key that signs the model, as ``dpforest keys create`` makes it.
 
@@ -384,7 +385,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         Parameters
         ----------
         path : str or path
-            Where to; an existing file is replaced.
+            Where to; an existing file is replaced, as by `save`.
         title : str
             Heading of the page.
         public : (X, y), optional
@@ -392,7 +393,8 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         by : str, optional
             Nominal column: scores of public rows for each of its categories, too.
         paid : mapping from str to PrivateScore, optional
-            Scores of private rows, by the name of their group: what `dpforest.private_score` returned.
+            Scores of private rows, by the name of their group: what `dpforest.private_score` returned, or a
+            list of these. Of a confusion matrix the accuracy and its baseline are told.
         """
         from dpforest.modelfile.files import write_file
         from dpforest.report import card, collect

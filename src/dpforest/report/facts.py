@@ -143,7 +143,8 @@ def collect(
     by : str, optional
         Column whose declared categories the scores are told for, too.
     paid : mapping from str to PrivateScore, optional
-        Scores of private rows, by the name of their group: what `private_score` returned.
+        Scores of private rows, by the name of their group: what `private_score` returned, or a list of
+        these. Of a confusion matrix the accuracy and its baseline are told.
     checksum : str, optional
         SHA-256 of the file that the model was read from.
     """

@@ -183,7 +183,8 @@ def _scores(facts: Facts) -> str:
             shown(s.metric),
             f"{s.rows:,.0f}",
             f"{s.value:.4g}",
-            f"±&nbsp;{2 * s.error:.2g}",
+            f"±&nbsp;{2 * s.error:.2g}" if math.isfinite(s.error) else "not known",
+            "not known" if s.baseline is None else f"{s.baseline:.4g}",
             shown(s.price),
         ]
         for s in facts.scores
@@ -196,9 +197,11 @@ def _scores(facts: Facts) -> str:
             "Rows with a price are private: their scores are noisy, and the price adds to the model's."
         )
     told.append(
-        "The margin is two standard deviations, of chance and noise: small groups are known less well."
+        "The margin is two standard deviations, of chance and noise: small groups are known less well. The "
+        "baseline is what a model without features reaches: always the most frequent class, or the mean; of "
+        "private rows by noisy counts that were released."
     )
-    header = ["rows", "metric", "how many", "score", "margin", "price"]
+    header = ["rows", "metric", "how many", "score", "margin", "baseline", "price"]
     return f"<p>{' '.join(told)}</p>" + _table(header, rows)
 
 
