@@ -450,7 +450,9 @@ def test_a_boosted_model_is_drawn_with_its_pairs_and_what_leaves_add(cli, visits
         model.save(visits / "boosted.json")
         shown = cli("inspect boosted.json --tree 0").stdout
         assert said in shown
-        assert re.search(r"\[x0 . [0-9.]+ x1\] <= ", shown)
+        assert re.search(r"\[x0 . ([0-9.]+ )?x1\] <= ", shown)
+        assert "each by its normal score" in shown
+        assert re.search(r"x0 -1 at 0\.[0-9]+, 0 at 0\.[0-9]+, 1 at 0\.[0-9]+; x1 -1 at", shown)
         assert (
             json.loads(cli("inspect boosted.json --json").stdout)["columns"][2]["declared"] == "normal scores"
         )

@@ -57,6 +57,20 @@ def test_the_file_needs_no_package_and_reads_csv(tmp_path):
     np.testing.assert_allclose(
         [float(line[2]) for line in lines[1:]], model.predict_proba(new)[:, 1], atol=1e-6
     )
+    lacking = subprocess.run(
+        [sys.executable, "-I", "-S", str(tmp_path / "scoring.py")], input="other\n1\n",
+        capture_output=True, text=True, check=False, env={"LANG": "C.UTF-8"},
+    )  # fmt: skip
+    names = ", ".join(model.schema_.names)
+    assert lacking.returncode == 1
+    assert lacking.stderr == (
+        f"The columns {names} are missing. The model needs {names}. "
+        "Give None for a value that is not known.\n"
+    )
+    scoring = {"__name__": "scoring"}
+    exec(to_python(model), scoring)
+    with pytest.raises(ValueError, match=f"{model.schema_.names[0]} are missing"):
+        scoring["predict"](dict.fromkeys(model.schema_.names[1:]))
 
 
 def test_a_file_that_would_differ_is_not_handed_out(monkeypatch):

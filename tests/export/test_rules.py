@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from dpforest import DiPriMeForestClassifier, PrivateForestClassifier
 from dpforest.cli import main
 from dpforest.export import to_rules
-from dpforest.schema import Classes, Nominal, Numeric, Schema
+from dpforest.schema import Classes, Date, Nominal, Numeric, Schema
 from tests.export.cases import BINARY, CASES, X
 
 
@@ -66,3 +66,19 @@ def test_the_command_writes_rules(tmp_path):
 def test_what_is_not_a_fitted_forest_is_refused():
     with pytest.raises(TypeError, match="fitted forest"):
         to_rules(PrivateForestClassifier())
+
+
+def test_columns_of_two_features_are_told_in_their_units():
+    schema = Schema({"age": Numeric(20, 60), "since": Date("2015-01-01", "2025-01-01")}, Classes(["n", "y"]))
+    rng = np.random.default_rng(0)
+    days = np.datetime64("2015-01-01") + rng.integers(0, 3650, 500)
+    rows = pd.DataFrame({"age": rng.uniform(20, 60, 500), "since": days})
+    model = PrivateForestClassifier(schema=schema, epsilon=1).fit(rows, np.where(rows["age"] > 40, "n", "y"))
+    model.trees_.feature[0, 0], model.trees_.threshold[0, 0] = 2, 127
+    assert model.schema_.combinations
+    text = to_rules(model)
+    assert "each by its place in the declared range, from 0 to 1" in text
+    assert "age 0 at 20, 0.5 at 40, 1 at 60" in text
+    assert "since 0 at 2015-01-01, 0.5 at 2020-01" in text
+    model.trees_.feature[:] = 0  # nothing is added, nothing is told
+    assert "brackets" not in to_rules(model)

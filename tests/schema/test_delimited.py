@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpforest.schema import Nominal, Numeric, Schema, SchemaError, delimited
+from dpforest.schema import Nominal, Numeric, Schema, SchemaError, Source, delimited
 from dpforest.schema.delimited import TextFile, split_lines
 from dpforest.schema.values import UNREADABLE
 
@@ -117,6 +117,7 @@ def test_files_as_they_are(tmp_path, options, text):
     path.write_bytes(text)
     honest = schema.encode_features(TextFile(path, **options)).tolist()
     assert honest == [[1, 5], [0, 6]]
+    assert schema.encode_features(Source(path, **options)).tolist() == honest
     delimiter = options.get("delimiter", ",")
     for extra in (
         f"'{delimiter}",
@@ -153,3 +154,18 @@ def test_a_decimal_comma_is_for_the_named_columns_alone(tmp_path):
 def test_what_cannot_be_read_line_by_line_is_refused(tmp_path, options):
     with pytest.raises(ValueError, match=r"encoding|quote|decimal"):
         TextFile(tmp_path / "rows.csv", **options)
+
+
+def test_a_header_in_another_encoding_says_how_to_name_it(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes("größe\n1\n".encode("cp1252"))
+    with pytest.raises(ValueError, match=r"--encoding cp1252; in Python Source\(path, encoding='cp1252'\)"):
+        _ = TextFile(path).names
+    assert Source(path, encoding="cp1252").names == ["größe"]
+
+
+def test_only_text_is_written_in_some_way(tmp_path):
+    with pytest.raises(TypeError, match="encoding: only rows in files"):
+        Source(lambda: None, encoding="cp1252")
+    with pytest.raises(ValueError, match="decimal needs numbers"):
+        Source(tmp_path / "rows.csv", decimal=",")

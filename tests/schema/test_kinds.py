@@ -138,7 +138,15 @@ def test_a_model_of_all_kinds_predicts_the_same_from_its_file(tmp_path):
         (lambda: Numeric(1, 1 + 1e-14, transform="log"), "finer than doubles"),
         (lambda: Date("soon", "later"), "must be a date"),
         (lambda: Date(2015, 2025), "must be a date"),
-        (lambda: Date("2020-01-02", "2020-01-01T00:00:01"), "below high"),
+        (lambda: Date("2020-01-02", "2020-01-01T00:00:01"), "first='2020-01-02', .*: swap them"),
+        (
+            lambda: Schema.from_dict({"d": {"type": "date", "min": "2020-02-02", "max": "2020-01-01"}}),
+            "feature 'd': first must not be after last, got first='2020-02-02'",
+        ),
+        (
+            lambda: Schema.from_dict({"x": {"type": "numeric", "min": 9, "max": 1}}),
+            "feature 'x': low must be below high, got low=9, high=1: swap them",
+        ),
         (lambda: Schema.from_dict({"x": {"type": "date", "min": 0, "max": 1}}), "must be a date"),
         (lambda: Schema.from_dict({"x": {"type": "boolean", "bins": 2}}), "unknown keys"),
     ],

@@ -92,6 +92,7 @@ def fit(
     """
     from dpforest.forests.charging import check_lock
     from dpforest.schema import Source
+    from dpforest.schema.streams import MEMORY_LIMIT
 
     schema, target = load_schema(schema_file, target)
     model = make_estimator(schema, **options)
@@ -108,8 +109,8 @@ def fit(
     else:
         check_lock(accountant, schema, target)
         accountant.check(model.privacy_plan())
-    limit = {} if memory_limit is None else {"memory_limit": memory_limit * 2**20}
-    rows = Source(reading.open(data, schema, target), cache=not no_cache, **limit)
+    limit = MEMORY_LIMIT if memory_limit is None else memory_limit * 2**20
+    rows = Source(reading.open(data, schema, target), limit, cache=not no_cache)
     model.set_params(accountant=accountant, n_jobs=jobs, verbose=0 if quiet or answers_in_json() else 1)
     charging: Any = nullcontext()
     if accountant is not None:

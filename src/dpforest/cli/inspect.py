@@ -21,13 +21,14 @@ from dpforest.cli.schema import FILE
 )
 def inspect(model: Path, key: Path | None, tree: int | None, depth: int) -> None:
     """Show guarantee, plan, ledger and trees of a MODEL file."""
-    from dpforest.inspection.rules import columns_of_nodes, draw, splits_of
+    from dpforest.inspection.rules import columns_of_nodes, draw, scales_in_words, splits_of
 
     loaded = load_model(model, key)
     trees = loaded.trees_
     if tree is not None and tree >= trees.n_trees:
         raise click.UsageError(f"--tree {tree}: the model has trees 0 to {trees.n_trees - 1}.")
     drawn = [] if tree is None else list(draw(loaded, tree, depth))
+    scales = "" if tree is None else scales_in_words(loaded, tree)
     columns = [
         {"column": name, "declared": repr(column), "splits": splits}
         for (name, column), splits in zip(columns_of_nodes(loaded), splits_of(loaded), strict=True)
@@ -46,6 +47,7 @@ def inspect(model: Path, key: Path | None, tree: int | None, depth: int) -> None
             "depth": trees.depth,
             "leaves_per_tree": trees.n_leaves,
             "tree": drawn or None,
+            "scales": scales or None,
         },
         heading(f"{type(loaded).__name__}, {trees.n_trees} tree(s) of {trees.n_leaves} leaves"),
         f"Guarantee: {loaded.guarantee_}",
@@ -62,4 +64,5 @@ def inspect(model: Path, key: Path | None, tree: int | None, depth: int) -> None
         ),
         heading("" if tree is None else f"Tree {tree}"),
         "\n".join(drawn),
+        scales,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._structure.additive import UNIT
-from dpforest.inspection.rules import draw
+from dpforest.inspection.rules import draw, scales_in_words
 from dpforest.schema import Classes, Feature, Numeric, Ordinal
 
 SHOWN = 9  # places of a grid whose scores are told
@@ -55,6 +55,8 @@ def _lines(model: Any) -> Iterator[str]:
     yield f"{type(model).__name__}: {model.guarantee_}"
     if model.additive_ is not None:
         yield from _additive(model)
+    if scales := scales_in_words(model):
+        yield from ("", scales)
     for tree in range(trees.n_trees):
         yield from ("", f"Tree {tree + 1} of {trees.n_trees}")
         yield from draw(model, tree, trees.depth)

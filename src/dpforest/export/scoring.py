@@ -45,7 +45,7 @@ def predict_proba(row):
 
 def _votes(row):
     if isinstance(row, dict):
-        row = [row[name] for name in NAMES]
+        row = [row[name] for name in _columns(row)]
     if len(row) != len(NAMES):
         raise ValueError(f"A row has {len(NAMES)} values: {', '.join(NAMES)}.")
     cells = [_cell(feature, value) for feature, value in zip(MODEL["features"], row, strict=True)]
@@ -65,6 +65,14 @@ def _votes(row):
         votes = [vote + add for vote, add in zip(votes, leaf, strict=True)]
     weight = MODEL["tree_weight"]
     return [score + weight * vote for score, vote in zip(scores, votes, strict=True)]
+
+
+def _columns(found):
+    lacking = [name for name in NAMES if name not in found]
+    if lacking:
+        wanted = "The model needs " + ", ".join(NAMES) + ". Give None for a value that is not known."
+        raise ValueError(f"The columns {', '.join(lacking)} are missing. {wanted}")
+    return NAMES
 
 
 def _leaf(cells, feature, threshold):
@@ -198,6 +206,10 @@ def _seconds(microseconds):
 def main():
     """Read CSV from standard input, write predictions to standard output."""
     rows, out = csv.DictReader(sys.stdin), csv.writer(sys.stdout)
+    try:
+        _columns(rows.fieldnames or [])
+    except ValueError as error:
+        sys.exit(str(error))
     out.writerow(["prediction", *CLASSES])
     for row in rows:
         known = {name: row[name] or None for name in NAMES}

@@ -24,7 +24,7 @@ def plain(ax: Any) -> None:
     ax.tick_params(labelsize=9)
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int = _LONGEST) -> str:
     r"""Return a text as a label: short, on one line, and never read as a formula.
 
     Examples
@@ -33,5 +33,5 @@ def printable(text: str) -> str:
     a\$b\$ .
     """
     line = "".join(c if c.isprintable() else " " for c in text)
-    short = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    short = line if len(line) <= longest else line[: longest - 1] + "…"
     return short.replace("$", "\\$")

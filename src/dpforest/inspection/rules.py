@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpforest._structure.flat import EVERYTHING_LEFT
 from dpforest._structure.pairs import SCALE_UNIT
-from dpforest.schema import Classes, Combination, Feature, Numeric, Ordinal
+from dpforest.schema import Classes, Combination, Date, Feature, Numeric, Ordinal
 
 
 class Rule(NamedTuple):
@@ -28,6 +30,8 @@ class Pair(NamedTuple):
     """A column of two features on the scale of their normal scores, and where it may be cut."""
 
     borders: list[float]
+    first: str
+    second: str
 
     def __repr__(self) -> str:
         return "normal scores"
@@ -98,10 +102,62 @@ def columns_of_nodes(model: Any) -> list[tuple[str, Feature | Combination | Pair
     found += [(f"[{column.name}]", column) for column in schema.combinations]
     if additive is not None and additive.pairs is not None:
         for first, second, one, other in additive.pairs.columns.tolist():
-            weight = f"{'+' if other > 0 else '-'} {abs(other / one):g}"
+            times = "" if abs(other) == one else f"{abs(other / one):g} "
+            title = f"[{schema.names[first]} {'+' if other > 0 else '-'} {times}{schema.names[second]}]"
             borders = [cut / (one * SCALE_UNIT) for cut in additive.pairs.cuts.tolist()]
-            found.append((f"[{schema.names[first]} {weight} {schema.names[second]}]", Pair(borders)))
+            found.append((title, Pair(borders, schema.names[first], schema.names[second])))
     return found
+
+
+def scales_in_words(model: Any, tree: int | None = None) -> str:
+    """Say on which scales columns in brackets add two features, in the units of these; "" if none is cut.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Whose nodes.
+    tree : int, optional
+        Of one tree alone.
+    """
+    trees, columns = model.trees_, columns_of_nodes(model)
+    chosen = slice(None) if tree is None else slice(tree, tree + 1)
+    cut = np.unique(trees.feature[chosen][trees.threshold[chosen] != EVERYTHING_LEFT])
+    made: list[Any] = [columns[at][1] for at in cut if at >= model.schema_.n_features]
+    used = dict.fromkeys(name for pair in made for name in (pair.first, pair.second))
+    if not used:
+        return ""
+    if isinstance(made[0], Pair):
+        how = "its normal score (0 in the middle of the people, by noisy counts; missing counts as 0)"
+    else:
+        how = "its place in the declared range, from 0 to 1"
+    places = [f"{name} {', '.join(_places(model, name))}" for name in used]
+    return f"Columns in [brackets] add or subtract two features, each by {how}. About: {'; '.join(places)}."
+
+
+def _places(model: Any, name: str) -> Iterator[str]:
+    """Tell some places on the scale of a feature that is added to another."""
+    feature, pairs = model.schema_.features[name], model.additive_ and model.additive_.pairs
+    known = feature.n_known
+    if pairs is None:
+        scale, wanted = (np.arange(known) + 0.5) / known, [0.0, 0.5, 1.0]
+    else:
+        scale = pairs.scales[model.schema_.names.index(name), :known] / SCALE_UNIT
+        wanted = [-1.0, 0.0, 1.0]
+    for place in wanted:
+        cell = int(np.abs(scale - place).argmin())
+        if pairs is None or abs(scale[cell] - place) < 0.5:  # a scale of few values may not come near
+            yield f"{place:g} at {_value_of(feature, cell)}"
+
+
+def _value_of(feature: Any, cell: int) -> str:
+    """Name a value of a cell, of those at the ends the ends."""
+    if not isinstance(feature, Numeric):
+        return str(feature.levels[cell])
+    at_an_end = cell in (0, feature.n_known - 1)
+    if isinstance(feature, Date):
+        return str(feature.last if cell else feature.first) if at_an_end else feature.border_text(cell)[:10]
+    end = feature.high if cell else feature.low
+    return f"{end if at_an_end else feature.threshold_value(cell):.4g}"
 
 
 def conditions(column: Feature | Combination | Pair, cut: int, left_sets: Any) -> tuple[str, str]:

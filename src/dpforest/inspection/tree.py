@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.inspection.drawing import BLUE, GREY, new_axes, printable
-from dpforest.inspection.rules import Rule, rules_of
+from dpforest.inspection.rules import Rule, rules_of, scales_in_words
 
 LEVELS = 3
 LIGHT = "#E5F1F8"  # blue, nearly white
@@ -28,6 +29,8 @@ class TreeDisplay:
         Conditions and what follows from them.
     title : str
         What it is.
+    scales : str
+        On which scales columns in brackets add two features.
 
     Attributes
     ----------
@@ -47,6 +50,7 @@ class TreeDisplay:
 
     rules: tuple[Rule, ...]
     title: str = ""
+    scales: str = ""
 
     @classmethod
     def from_estimator(cls, estimator: Any, tree: int = 0, levels: int = LEVELS) -> Self:
@@ -65,7 +69,8 @@ class TreeDisplay:
         n_trees = estimator.trees_.n_trees
         if not 0 <= tree < n_trees:
             raise ValueError(f"This model has trees 0 to {n_trees - 1}.")
-        return cls(rules_of(estimator, tree, levels), f"Tree {tree + 1} of {n_trees}")
+        title = f"Tree {tree + 1} of {n_trees}"
+        return cls(rules_of(estimator, tree, levels), title, scales_in_words(estimator, tree))
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the tree from left to right, so that conditions have room.
@@ -95,6 +100,10 @@ class TreeDisplay:
         ax.set_axis_off()
         ax.set_title(self.title, fontsize=10, loc="left")
         self.ax_, self.figure_ = ax, ax.figure
+        if not self.scales:
+            return self
+        below = "\n".join(printable(line, 200) for line in textwrap.wrap(self.scales, int(44 * depth)))
+        ax.text(-0.2, height, below, fontsize=7, color="#555555", va="top")
         return self
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpforest
-from dpforest.inspection.rules import Rule, columns_of_nodes, rules_of, splits_of
+from dpforest.inspection.rules import Rule, columns_of_nodes, rules_of, scales_in_words, splits_of
 from dpforest.privacy import Kind, Ledger, NeighboringRelation, PrivacyGuarantee
 from dpforest.report.scores import Score, scores_of
 from dpforest.report.shapes import Shape, shapes_of
@@ -76,6 +76,8 @@ class Facts:
         What the values of the most important columns add to the answer.
     trees : sequence of sequence of Rule
         Rules of the trees that are shown.
+    scales : str
+        On which scales columns in brackets add two features; empty without such.
     n_trees, depth : int
         Of the whole forest.
     scores : sequence of Score
@@ -99,6 +101,7 @@ class Facts:
     importances: Sequence[tuple[str, float]]
     shapes: Sequence[Shape]
     trees: Sequence[Sequence[Rule]]
+    scales: str
     n_trees: int
     depth: int
     scores: Sequence[Score]
@@ -166,6 +169,7 @@ def collect(
         importances=importances,
         shapes=shapes_of(model, [name for name, _ in importances] or list(model.schema_.names)),
         trees=_shown(model),
+        scales=scales_in_words(model),
         n_trees=model.trees_.n_trees,
         depth=model.trees_.depth,
         scores=scores_of(model, public, by, paid),

@@ -251,7 +251,8 @@ def _trees(facts: Facts) -> str:
     ]
     left_out = facts.n_trees - len(facts.trees)
     more = f'<p class="soft">{left_out} more in the model file.</p>' if left_out else ""
-    return search + "\n".join(trees) + more
+    scales = f"<p>{shown(facts.scales)}</p>" if facts.scales else ""
+    return scales + search + "\n".join(trees) + more
 
 
 def _rules(rules: Iterable[Rule]) -> Iterator[str]:

@@ -143,7 +143,10 @@ def plain_number(value: float) -> int | float:
 def check_interval(low: float, high: float) -> None:
     """Raise unless `low < high` and their distance is a finite double."""
     if not low < high:
-        raise SchemaError(f"low must be below high, got low={low!r}, high={high!r}.")
+        hint = "swap them" if low > high else "a column with a single value says nothing, leave it out"
+        raise SchemaError(
+            f"low must be below high, got low={plain_number(low)}, high={plain_number(high)}: {hint}."
+        )
     if not math.isfinite(high - low):
         raise SchemaError(f"low={low!r} and high={high!r} are too far apart. Scale the column.")
 

@@ -108,7 +108,8 @@ class TextFile(Stream):
             text = line.removeprefix(_MARK).removesuffix(b"\n").removesuffix(b"\r").decode(self.encoding)
         except UnicodeDecodeError:
             raise ValueError(
-                f"{self.path} is not text in {self.encoding.upper()}; give its encoding, or convert it."
+                f"{self.path} is not text in {self.encoding.upper()}: say in which encoding it is "
+                "(--encoding cp1252; in Python Source(path, encoding='cp1252')), or convert it."
             ) from None
         names = _fields(text, self.delimiter, self.quote)
         if names is None or "\r" in text or "\0" in text:

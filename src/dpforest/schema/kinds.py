@@ -46,6 +46,10 @@ class Date(Numeric):
 
     def __init__(self, first: Any, last: Any, bins: int = DEFAULT_BINS) -> None:
         low, high = _moment("first", first), _moment("last", last)
+        if low > high:
+            raise SchemaError(
+                f"first must not be after last, got first={_iso(low)!r}, last={_iso(high)!r}: swap them."
+            )
         set_field = object.__setattr__
         set_field(self, "first", _iso(low))
         set_field(self, "last", _iso(high))

@@ -10,7 +10,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +50,13 @@ class Source(Stream):
     cache : bool, default=True
         Whether anything may be kept. If not, every pass reads and encodes the rows again, which must then be
         the same rows in the same order.
+    delimiter, quote, encoding, decimal : str, optional
+        How text files are written: what stands between fields (a comma, in .tsv a tabulator), around them
+        ('"'), in which encoding ("utf-8", or one of single bytes such as "cp1252"), before decimals (".").
+    numbers : sequence of str
+        Columns in which `decimal` is looked for: numbers with a decimal comma, not words with one.
+    missing : sequence of str
+        Fields of text files that mean missing, besides the empty one.
 
     Examples
     --------
@@ -68,6 +75,12 @@ class Source(Stream):
     place: Any
     memory_limit: int = MEMORY_LIMIT
     cache: bool = True
+    delimiter: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    numbers: Sequence[str] = ()
+    missing: Sequence[str] = ()
     has_others: ClassVar[bool] = True
     _stream: Stream = field(init=False, repr=False)
 
@@ -80,7 +93,13 @@ class Source(Stream):
                 "this reader can be read once, and cache=False reads its rows on every pass: give a function "
                 "that returns a new reader whenever it is called."
             )
-        stream = _opened(self.place)
+        written = ("delimiter", "quote", "encoding", "decimal", "numbers", "missing")
+        given = {name: getattr(self, name) for name in written if getattr(self, name) not in (None, ())}
+        if given and not isinstance(self.place, str | os.PathLike):
+            raise TypeError(f"{', '.join(given)}: only rows in files of text are written in some way.")
+        if isinstance(given.get("decimal"), str) and given["decimal"] != "." and not self.numbers:
+            raise ValueError("decimal needs numbers=[...], the columns whose numbers are written with it.")
+        stream = _opened(self.place, given)
         if stream is None:
             raise TypeError(f"rows cannot be read from an object of type {type(self.place).__name__}.")
         object.__setattr__(self, "_stream", stream)
@@ -137,11 +156,11 @@ def named_target(X: Any, y: Any, declared: Sequence[str] | None) -> tuple[Any, A
     return stream.select(names), stream.column(y)
 
 
-def _opened(place: Any) -> Stream | None:
+def _opened(place: Any, written: Mapping[str, Any] | None = None) -> Stream | None:
     if isinstance(place, Stream):
         return place
     if isinstance(place, str | os.PathLike):
-        return open_files(Path(place))
+        return open_files(Path(place), **(written or {}))
     if _is_arrow(place):
         return _ArrowStream(lambda names: place, place)
     if nw.dependencies.is_polars_lazyframe(place):
