@@ -87,12 +87,12 @@ def append_combinations(
     from dpforest.schema import kernels
 
     index = {name: column for column, name in enumerate(features)}
-    out[:, : len(features)] = cells
     kernels.combine(
-        out,
+        cells,
         np.array([feature.n_known for feature in features.values()], np.int64),
         np.array([index[c.first] for c in combinations], np.int64),
         np.array([index[c.second] for c in combinations], np.int64),
         np.array([c.sign for c in combinations], np.int64),
         _BINS,
+        out,
     )

@@ -8,10 +8,11 @@ block; what a value cannot be is 'missing' or 'other' for its own row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from dpforest.schema.tables import Table, match_names, read_table, read_vector
 
 if TYPE_CHECKING:
     from dpforest.schema.schema import Schema
+    from dpforest.schema.target import Target
 
 __all__ = ["BLOCK_ROWS", "read_blocks", "read_cells", "read_pieces"]
 
@@ -32,6 +34,7 @@ BLOCK_ROWS = 65_536
 """Most rows of a block: few enough to copy, many enough to make the call worth while."""
 
 
+_Block = TypeVar("_Block")
 _UNEQUAL = "Found input variables with inconsistent numbers of samples: X and y differ."
 
 
@@ -71,11 +74,7 @@ def read_blocks(
     for table, target in _pieces(X, y, schema, owner):
         if len(table) != len(target):
             raise ValueError(_UNEQUAL)
-        start = 0
-        for cells in _encoded(table, schema, n_threads):
-            stop = start + len(cells)
-            yield cells, schema.target.encode_part(target.read(start, stop))
-            start = stop
+        yield from _encoded(table, schema, n_threads, partial(_with_codes, schema.target, target))
 
 
 def read_cells(
@@ -84,11 +83,11 @@ def read_cells(
     """Yield the cells of a table without a target, block by block; see `read_blocks`."""
     stream = stream_of(X)
     if stream is None:
-        yield from _encoded(read_table(X, schema.names, owner), schema, n_threads)
+        yield from _encoded(read_table(X, schema.names, owner), schema, n_threads, _alone)
         return
     _match(stream, schema)
     for columns in stream.read(schema.names):
-        yield from _encoded(Table(columns), schema, n_threads)
+        yield from _encoded(Table(columns), schema, n_threads, _alone)
 
 
 def read_pieces(X: Any, y: Any, schema: Schema, owner: str) -> Iterator[tuple[Table, Column | None]]:
@@ -168,13 +167,26 @@ def _starts_at(block: NDArray[Any], whole: NDArray[Any], row: int) -> bool:
     return alike and block.ctypes.data == whole.ctypes.data + row * whole.strides[0]
 
 
-def _encoded(table: Table, schema: Schema, n_threads: int) -> Iterator[NDArray[Any]]:
+def _alone(cells: NDArray[Any], start: int) -> NDArray[Any]:
+    return cells
+
+
+def _with_codes(
+    kind: Target, target: Column, cells: NDArray[Any], start: int
+) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    return cells, kind.encode_part(target.read(start, start + len(cells)))
+
+
+def _encoded(
+    table: Table, schema: Schema, n_threads: int, finish: Callable[[NDArray[Any], int], _Block]
+) -> Iterator[_Block]:
+    """Yield ``finish(cells, number of the first row)`` of every block."""
     features = dict(schema.features)
     encoder = Encoder(tuple(features.values()), schema.cell_type)
     # One array for all blocks of a table that is in memory anyway; see `joined`.
     whole = np.empty((len(table), schema.n_columns), dtype=schema.cell_type)
 
-    def encode(start: int) -> NDArray[Any]:
+    def encode(start: int) -> _Block:
         stop = min(start + BLOCK_ROWS, len(table))
         out = whole[start:stop]
         cells = np.empty((stop - start, len(features)), whole.dtype) if schema.combinations else out
@@ -184,7 +196,7 @@ def _encoded(table: Table, schema: Schema, n_threads: int) -> Iterator[NDArray[A
             encoder.encode([column.read(start, stop) for column in table.columns], cells)
         if schema.combinations:
             append_combinations(cells, features, schema.combinations, out)
-        return out
+        return finish(out, start)
 
     starts = range(0, len(table), BLOCK_ROWS)
     if n_threads == 1 or len(starts) < 2:

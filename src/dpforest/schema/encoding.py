@@ -19,6 +19,8 @@ __all__ = ["Encoder", "cell_type", "cells_of", "numbers_of"]
 
 # Rows are gathered into a buffer of this many numbers (256 KiB), which stays in the cache of one core.
 _BUFFER_CELLS = 32_768
+# So many are encoded at a time: enough for wide registers, and few enough for the first cache.
+_CELLS_AT_A_TIME = 320
 _NUMBER_TYPES = frozenset({float, int, bool, type(None)})
 
 
@@ -119,7 +121,7 @@ def cells_of(part: Part, feature: Feature) -> NDArray[np.int64]:
 
 
 class _Plan(NamedTuple):
-    """The public numbers that the kernel needs, one entry per feature or per looked-up feature."""
+    """The public numbers that the kernel needs, for a few rows alike or per looked-up feature."""
 
     low: NDArray[np.float64]
     width: NDArray[np.float64]
@@ -157,7 +159,7 @@ class Encoder:
         """Fill in the cells of a row-major array of native floats, one column per feature."""
         from dpforest.schema.kernels import cell_kernel
 
-        cell_kernel(x.dtype, self._dtype)(x, *self._plan, cells)
+        cell_kernel(x.dtype, self._dtype)(_flat(x), x.shape[1], *self._plan, _flat(cells))
         for j, feature in self._uneven.items():
             cells[:, j] = _cells_by_borders(x[:, j], feature)
 
@@ -192,9 +194,15 @@ class Encoder:
                 block = buffer[: min(n_rows, first + size) - first]
                 for j, values in numbers.items():
                     block[:, j] = values[first : first + size]
-                kernel(block, *self._plan, cells[first : first + size])
+                kernel(_flat(block), n_features, *self._plan, _flat(cells[first : first + size]))
                 for j in self._uneven.keys() & numbers.keys():
                     cells[first : first + size, j] = _cells_by_borders(block[:, j], self._uneven[j])
+
+
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    """Return all entries of a row-major array behind each other, not a copy of them."""
+    assert array.flags.c_contiguous
+    return array.reshape(-1)
 
 
 def _cells_by_borders(numbers: NDArray[Any], feature: Numeric) -> NDArray[np.int64]:
@@ -210,11 +218,13 @@ def _plan(features: Sequence[Feature]) -> _Plan:
     tables = {j: feature.table for j, feature in enumerate(features) if isinstance(feature, LevelFeature)}
     keys = [table.numbers for table in tables.values()]
     key_cells = [table.number_cells for table in tables.values()]
+    n_rows = max(1, _CELLS_AT_A_TIME // len(grids))
+    last = np.array([feature.n_known - 1 for feature in features], dtype=np.float64)
     return _Plan(
-        low=np.array([low for low, _ in grids]),
-        width=width,
-        scale=1.0 / width,
-        last=np.array([feature.n_known - 1 for feature in features], dtype=np.float64),
+        low=np.tile([low for low, _ in grids], n_rows),
+        width=np.tile(width, n_rows),
+        scale=np.tile(1.0 / width, n_rows),
+        last=np.tile(last, n_rows),
         lookups=np.array(list(tables), dtype=np.int64),
         key_start=np.cumsum([0, *map(len, keys)], dtype=np.int64),
         keys=np.concatenate([np.empty(0), *keys]),

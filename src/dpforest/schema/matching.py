@@ -21,6 +21,8 @@ from dpforest.schema.values import Reading, read_text, read_value
 
 __all__ = ["LevelTable"]
 
+_FEW_KEYS = 8  # compared with all numbers one after the other, sooner than each number is looked up
+
 _Keys = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
@@ -87,12 +89,16 @@ class LevelTable:
     def cells_of(self, numbers: NDArray[Any], kind: str) -> NDArray[np.int64]:
         """Return the cells of an array of numbers, moments or times of day, NaN where missing."""
         keys, cells = self._keys[kind]
-        numbers = numbers.astype(np.float64)
+        numbers = numbers.astype(np.float64, copy=False)
         found = np.full(len(numbers), self.n_known + 1)
-        if len(keys):
+        if len(keys) <= _FEW_KEYS:
+            for key, cell in zip(keys, cells, strict=True):
+                np.copyto(found, cell, where=numbers == key)
+        else:
             place = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
             found = np.where(keys[place] == numbers, cells[place], found)
-        return np.where(np.isnan(numbers), self.n_known, found)
+        np.copyto(found, self.n_known, where=np.isnan(numbers))
+        return found
 
 
 def _rank(level: Level, reading: Reading) -> int:
