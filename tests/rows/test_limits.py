@@ -115,23 +115,21 @@ def test_blocks_are_small_enough_for_32_bits():
 )
 def test_the_last_row_of_the_largest_table_still_fits(kernel, largest):
     """Tables that hold what all rows but one can add, and a pass over the last one."""
-    cells, every_tree = np.zeros((1, 1), np.uint8), np.empty(0, np.uint16)
+    cells, root = np.zeros((1, 1), np.uint8), np.zeros(1, np.uint16)
     top = ERROR_LEVELS if kernel == "cell_moments" else MAX_SIZE
     levels = np.array([0 if kernel == "leaf_counts" else top], np.int32)
     per_row = [amount // MAX_ROWS for amount in largest]
     table = np.array(largest, np.int64) - per_row
-    no_trees = FlatTrees.unsplit(1, 0)
-    walk = (cells, levels, every_tree, no_trees.feature, no_trees.threshold, no_trees.left_sets, 0)
     if kernel == "products":
         table = table.reshape(1, 1)
         values = np.array([isqrt(MAX_PER_ROW)])
         _gradients.products(cells, *np.array([[0], [0], [1]]), values, NO_LIMIT, table)
     elif kernel.startswith("cell"):
         table = table.reshape(1, 1, 1, -1)
-        _kernels.cell_moments(*walk, np.zeros((1, 1), np.int32), 0, 0, table)
+        _kernels.cell_moments(cells, levels, root, np.arange(1), np.zeros((1, 1), np.int32), 0, 0, table)
     else:
-        table = table.reshape(1, 1, -1)
-        getattr(_kernels, kernel)(*walk, table)
+        table = table.reshape(1, -1)
+        getattr(_kernels, kernel)(levels, root, table)
     assert table.ravel().tolist() == largest
 
 

@@ -77,3 +77,18 @@ def test_tables_that_do_not_follow_from_those_above_are_counted(rows):
         whole(siblings, above)
         np.testing.assert_array_equal(whole(siblings, table), rows.rows.fold(table))
         assert not rows.asked[-1].right_only
+
+
+def test_a_forest_that_is_grown_on_and_other_tables_in_between_do_not_count_anew(rows):
+    rng = np.random.default_rng(4)
+    small, siblings = FlatTrees.unsplit(1, 2), Siblings(rows)
+    small.threshold[:] = rng.integers(0, 3, small.threshold.shape)
+    for at in range(2):
+        whole(siblings, level(CellCounts, small, at, rng, by=By.TARGET))
+    large = FlatTrees.unsplit(1, 4)
+    large.feature[:, :3], large.threshold[:, :3] = small.feature, small.threshold
+    other = replace(level(CellCounts, small, 0, rng), asked=np.zeros((1, 1, 2), np.int32))
+    np.testing.assert_array_equal(whole(siblings, other), rows.rows.fold(other))
+    table = level(CellCounts, large, 2, rng, by=By.TARGET)
+    np.testing.assert_array_equal(whole(siblings, table), rows.rows.fold(table))
+    assert rows.asked[-1].right_only

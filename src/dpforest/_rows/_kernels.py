@@ -1,13 +1,11 @@
 """Compiled passes over the rows: each fills one integer table, touching every row once.
 
 All are serial, release the interpreter lock and take one block of rows, wherever it was; the specs in
-`dpforest._rows.tables` call them. Rows find their node by walking the released splits from the root, so no
-pass needs state about rows; a block that remembers where they were may let them go on from there (`walks`).
+`dpforest._rows.tables` call them. Some find the node of every row, by walking the released splits from the
+root or by one step from where a block remembers that it was (`walks`); the others count.
 
-Trees are the outer loop: the table of one tree stays in the cache while a block of rows streams by.
-
-Shared arguments: `tree_of_row` holds each row's tree, or is empty when every row is in every tree; `codes`
-holds each row's class (negative: no known label), or is empty when labels do not matter.
+Shared arguments: `node_of_row` holds each row's node, numbered through all trees, ``tree * 2**level + node``;
+`codes` holds each row's class (negative: no known label), or is empty when labels do not matter.
 
 Indices are not checked here. Why none leaves its table: `Grid.check` tells of all rows, when they are taken,
 that every cell is below the number of cells of its column and every code below the number of codes;
@@ -34,112 +32,105 @@ def _n_blocks(cells):
     return (cells.shape[0] + BLOCK - 1) // BLOCK
 
 
-@inlined
-def _tree_range(tree_of_row, first, last):
-    """Visits of a block of rows: every tree, or one visit in which each row has its own tree."""
-    return (first, last) if tree_of_row.size == 0 else (0, 1)
-
-
-@inlined
-def _trees_of_block(tree_of_row, begin, size, visit, tree_of):
-    for i in range(size):
-        tree_of[i] = visit if tree_of_row.size == 0 else np.int64(tree_of_row[begin + i])
-
-
 @kernel
-def leaf_counts(cells, codes, tree_of_row, feature, threshold, left_sets, level, table):
-    """Add 1 to ``table[tree, node, code]`` for every row."""
+def find_nodes(cells, tree_of_row, feature, threshold, left_sets, level, first, nodes):
+    """Find the node of `level` of every row in its tree, numbered through all trees from `first` on."""
     tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    first, last = _tree_range(tree_of_row, 0, table.shape[0])
-    for visit in range(first, last):
-        for number in range(_n_blocks(cells)):
-            block = number * BLOCK
-            size = min(BLOCK, cells.shape[0] - block)
-            _trees_of_block(tree_of_row, block, size, visit, tree_of)
-            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
-            for i in range(size):
-                code = codes[block + i] if codes.size > 0 else 0
-                if code >= 0:
-                    table[tree_of[i], node_of[i], code] += 1
+    for number in range(_n_blocks(cells)):
+        block = number * BLOCK
+        size = min(BLOCK, cells.shape[0] - block)
+        for i in range(size):
+            tree_of[i] = tree_of_row[block + i]
+        walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+        for i in range(size):
+            nodes[block + i] = first + (tree_of[i] << level) + node_of[i]
 
 
 @kernel
-def leaf_sums(cells, levels, tree_of_row, feature, threshold, left_sets, level, table):
-    """Add (1, y) to ``table[tree, node]``, y the row's fixed-point target; unknown targets are left out."""
-    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    first, last = _tree_range(tree_of_row, 0, table.shape[0])
-    for visit in range(first, last):
-        for number in range(_n_blocks(cells)):
-            block = number * BLOCK
-            size = min(BLOCK, cells.shape[0] - block)
-            _trees_of_block(tree_of_row, block, size, visit, tree_of)
-            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
-            for i in range(size):
-                target = levels[block + i]
-                if target >= 0:
-                    table[tree_of[i], node_of[i], 0] += 1
-                    table[tree_of[i], node_of[i], 1] += target
+def step_down(cells, group_of_row, feature, threshold, left_sets, out):
+    """Send the rows of every group g to one of its children, 2 g and 2 g + 1; each group has one split."""
+    for i in range(cells.shape[0]):
+        group, row = np.uint64(group_of_row[i]), np.uint64(i)
+        cell, cut = np.int64(cells[row, np.uint64(feature[group])]), np.int64(threshold[group])
+        right = cell > cut
+        if cut < 0:
+            right = left_sets[-cut - 1, cell] == 0
+        out[i] = 2 * group_of_row[i] + right
 
 
 @kernel
-def cell_counts(
-    cells, codes, tree_of_row, feature, threshold, left_sets, level, asked, first_node, right, table
-):
+def leaf_counts(codes, node_of_row, table):
+    """Add 1 to ``table[node, code]`` for every row with a known label."""
+    for i in range(len(codes)):
+        code = codes[i]
+        if code >= 0:
+            table[np.uint64(node_of_row[i]), np.uint64(code)] += 1
+
+
+@kernel
+def leaf_sums(levels, node_of_row, table):
+    """Add (1, y) to ``table[node]``, y the row's fixed-point target; unknown targets are left out."""
+    for i in range(len(levels)):
+        target = levels[i]
+        if target >= 0:
+            node = np.uint64(node_of_row[i])
+            table[node, 0] += 1
+            table[node, 1] += target
+
+
+@kernel
+def one_cell_counts(cells, codes, node_of_row, asked, first_node, table):
+    """Add 1 to ``table[node - first_node, cell]`` for every row; the one feature asked about tells the cell.
+
+    Rows with a negative code are left out. In half the time of `cell_counts`, which does it for several.
+    """
+    first, n_nodes = np.uint64(first_node), np.uint64(len(table))
+    for i in range(cells.shape[0]):
+        row = np.uint64(i)
+        node = np.uint64(node_of_row[row])
+        place = node - first  # beyond all nodes if it is before the first one
+        if place < n_nodes and (codes.size == 0 or codes[row] >= 0):
+            table[place, cells[row, np.uint64(asked[node])]] += 1
+
+
+@kernel
+def cell_counts(cells, codes, node_of_row, order, asked, first_node, right, table):
     """Add 1 to ``table[node - first_node, slot, cell, code]`` for every feature asked about in a row's node.
 
-    Nodes are numbered through all trees, ``tree * 2**level + node``; ``asked[node]`` lists a node's features.
-    If `right` is 1 and not 0, only right children are counted, and numbered as their parents.
+    ``asked[node]`` lists a node's features. If `right` is 1 and not 0, only right children are counted, and
+    numbered as their parents. Rows are taken in the given `order`.
     """
-    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    first, last = _tree_range(
-        tree_of_row, first_node << right >> level, ((first_node + len(table) - 1) << right >> level) + 1
-    )
-    for visit in range(first, last):
-        for number in range(_n_blocks(cells)):
-            block = number * BLOCK
-            size = min(BLOCK, cells.shape[0] - block)
-            _trees_of_block(tree_of_row, block, size, visit, tree_of)
-            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
-            for i in range(size):
-                node = (tree_of[i] << level) + node_of[i]
-                at = (node >> right) - first_node
-                code = codes[block + i] if codes.size > 0 else 0
-                if code < 0 or node & right < right or not 0 <= at < len(table):
-                    continue
-                place, row, kind = np.uint64(at), np.uint64(block + i), np.uint64(code)
-                for slot in range(asked.shape[1]):
-                    column = np.uint64(asked[first_node + at, slot])
-                    table[place, slot, cells[row, column], kind] += 1
+    for i in range(len(order)):
+        row = np.uint64(order[i])
+        node = np.int64(node_of_row[row])
+        at = (node >> right) - first_node
+        code = codes[row] if codes.size > 0 else 0
+        if code < 0 or node & right < right or not 0 <= at < len(table):
+            continue
+        place, kind = np.uint64(at), np.uint64(code)
+        for slot in range(asked.shape[1]):
+            column = np.uint64(asked[first_node + at, slot])
+            table[place, slot, cells[row, column], kind] += 1
 
 
 @kernel
-def cell_moments(
-    cells, levels, tree_of_row, feature, threshold, left_sets, level, asked, first_node, right, table
-):
+def cell_moments(cells, levels, node_of_row, order, asked, first_node, right, table):
     """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
     with_squares = table.shape[3] == 3
-    tree_of, node_of = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    first, last = _tree_range(
-        tree_of_row, first_node << right >> level, ((first_node + len(table) - 1) << right >> level) + 1
-    )
-    for visit in range(first, last):
-        for number in range(_n_blocks(cells)):
-            block = number * BLOCK
-            size = min(BLOCK, cells.shape[0] - block)
-            _trees_of_block(tree_of_row, block, size, visit, tree_of)
-            walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
-            for i in range(size):
-                node = (tree_of[i] << level) + node_of[i]
-                at = (node >> right) - first_node
-                target = np.int64(levels[block + i])
-                if target < 0 or node & right < right or not 0 <= at < len(table):
-                    continue
-                for slot in range(asked.shape[1]):
-                    cell = cells[block + i, asked[first_node + at, slot]]
-                    table[at, slot, cell, 0] += 1
-                    table[at, slot, cell, 1] += target
-                    if with_squares:
-                        table[at, slot, cell, 2] += target * target
+    for i in range(len(order)):
+        row = np.uint64(order[i])
+        node = np.int64(node_of_row[row])
+        at = (node >> right) - first_node
+        target = np.int64(levels[row])
+        if target < 0 or node & right < right or not 0 <= at < len(table):
+            continue
+        place = np.uint64(at)
+        for slot in range(asked.shape[1]):
+            cell = cells[row, np.uint64(asked[first_node + at, slot])]
+            table[place, slot, cell, 0] += 1
+            table[place, slot, cell, 1] += target
+            if with_squares:
+                table[place, slot, cell, 2] += target * target
 
 
 @inlined
@@ -216,18 +207,6 @@ def mixture_scores(
                 out[candidate] += min(max(brier, 0), MIXTURE_UNIT // 2)
                 if best == code:
                     out[candidate] += MIXTURE_UNIT // 2
-
-
-@kernel
-def step_down(cells, group_of_row, feature, threshold, left_sets, out):
-    """Send the rows of every group g to one of its children, 2 g and 2 g + 1; each group has one split."""
-    for i in range(cells.shape[0]):
-        group, row = np.uint64(group_of_row[i]), np.uint64(i)
-        cell, cut = np.int64(cells[row, np.uint64(feature[group])]), np.int64(threshold[group])
-        right = cell > cut
-        if cut < 0:
-            right = left_sets[-cut - 1, cell] == 0
-        out[i] = 2 * group_of_row[i] + right
 
 
 @kernel

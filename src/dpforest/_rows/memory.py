@@ -13,7 +13,7 @@ from dpforest._rows.limits import MAX_ROWS
 from dpforest._rows.rows import Block, Grid, TableSpec
 from dpforest.schema.door import joined
 
-BLOCK_ROWS = 2**15
+BLOCK_ROWS = 2**17
 # Counts of so many rows fit in int32, which halves the memory of a pass; beyond, they are added in int64.
 ROWS_IN_INT32 = 2**30
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpforest._rows.rows import Rows
 from dpforest._rows.tables import MAX_TABLE_ENTRIES, CellCounts, CellMoments, fold_by_nodes
 
+_FEW_ENTRIES = 2**20
 _NODES = 16  # of which a copy is made at a time
 
 
@@ -47,16 +48,17 @@ class Siblings:
 
     def fold(self, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Fold a group of nodes at a time; see `fold_by_nodes`."""
-        above, self._above = self._above, None
         n_columns, asked = len(table.grid.n_cells), table.asked.reshape(-1, table.asked.shape[2])
         asks_all = asked.shape[1] == n_columns and (np.sort(asked, axis=1) == np.arange(n_columns)).all()
         if not asks_all or int(np.prod(table.shape)) > MAX_TABLE_ENTRIES:
             yield from fold_by_nodes(self._rows, table)
             return
+        above, self._above = self._above, None
         table = replace(table, asked=np.sort(table.asked, axis=2))
         parents = above.counts if above is not None and _is_next(table, above) else None
         counted = self._rows.fold(table if parents is None else replace(table, right_only=True))
-        is_last = table.level + 1 == table.trees.depth
+        # a forest may be grown on, but keeping a wide table in the hope of it would not do
+        is_last = table.level + 1 == table.trees.depth and int(np.prod(table.shape)) > _FEW_ENTRIES
         whole = counted if parents is None or is_last else np.empty(table.shape, counted.dtype)
         for first in range(0, len(asked), _NODES):
             nodes = slice(first, min(first + _NODES, len(asked)))

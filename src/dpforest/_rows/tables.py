@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MIXTURE_UNIT
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
-from dpforest._rows.walks import Walk, check_walk, walk_from_root, walk_on
+from dpforest._rows.walks import Way, check_walk
 from dpforest._structure import FlatTrees
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
+_CACHE = 2**23  # bytes; what cores share is larger, but shared
 PART_UNIT = 64  # scores of parts are added up so much finer than they are used
 MAX_PART = 2**36  # of one entry
 SHARE_UNIT = 4096  # shares of classes are whole multiples of 1 / SHARE_UNIT where mixtures are scored
@@ -200,8 +201,13 @@ class _Walked(_Spec):
         check_walk(self.trees, self.level, self.grid, self.assignment)
         _check_residual(self.residual, self.grid)
 
-    def _walk(self, block: Block) -> Walk:
-        return walk_on(block, self.trees, self.level, self.assignment)
+    @cached_property
+    def _way(self) -> Way:
+        return Way(self.trees, self.level, self.assignment)
+
+    def _nodes(self, block: Block) -> Iterator[NDArray[Any]]:
+        """Yield the node of every row, for one tree after the other if rows are in all; see `Way.nodes`."""
+        return self._way.nodes(block, range(self.trees.n_trees))
 
     def _target(self, block: Block) -> NDArray[np.int32]:
         return _target(block, self.residual)
@@ -219,9 +225,8 @@ class LeafCounts(_Walked):
         """Add the rows of a block."""
         from dpforest._rows import _kernels
 
-        walk = self._walk(block)
-        table = out.reshape(-1, 2**walk.level, self.grid.n_codes)
-        _kernels.leaf_counts(block.cells, self._target(block), *walk, table)
+        for nodes in self._nodes(block):
+            _kernels.leaf_counts(self._target(block), nodes, out.reshape(-1, self.grid.n_codes))
 
 
 class LeafSums(_Walked):
@@ -236,8 +241,8 @@ class LeafSums(_Walked):
         """Add the rows of a block."""
         from dpforest._rows import _kernels
 
-        walk = self._walk(block)
-        _kernels.leaf_sums(block.cells, self._target(block), *walk, out.reshape(-1, 2**walk.level, 2))
+        for nodes in self._nodes(block):
+            _kernels.leaf_sums(self._target(block), nodes, out.reshape(-1, 2))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -284,7 +289,7 @@ class MixtureScores(_Walked):
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
         cells, target = block.cells, self._target(block)
-        walk = walk_from_root(block, self.trees, self.level, self.assignment)[1:]
+        walk = self.trees.feature, self.trees.threshold, self.trees.left_sets, self.level
         if self.sample is not None:
             judged = self.sample.of(block.first, len(target)) == 0
             cells, target = cells[judged], target[judged]
@@ -373,6 +378,13 @@ class _ByCell(_Walked):
     def _last_axis(self) -> int:
         raise NotImplementedError
 
+    def _nodes(self, block: Block) -> Iterator[NDArray[Any]]:
+        """Yield the node of every row in the trees that have nodes of this table."""
+        here, right = self.here, int(self.right_only)
+        first, last = (node << right >> self.level for node in (here.start, here.stop - 1))
+        return self._way.nodes(block, range(first, last + 1))
+
+    @cached_property
     def _asked(self) -> tuple[NDArray[np.int32], int, int]:
         """Features of every node that may be counted, the first node of the table, and if only right ones."""
         asked = self.asked.reshape(-1, self.asked.shape[2])
@@ -407,8 +419,13 @@ class CellCounts(_ByCell):
         """Add the rows of a block."""
         from dpforest._rows import _kernels
 
-        codes = self._codes(block)
-        _kernels.cell_counts(block.cells, codes, *self._walk(block), *self._asked(), out)
+        codes, (asked, first, right) = self._codes(block), self._asked
+        for nodes in self._nodes(block):
+            if out.shape[1] == out.shape[3] == 1 and not right:
+                _kernels.one_cell_counts(block.cells, codes, nodes, asked[:, 0], first, out[:, 0, :, 0])
+            else:
+                order = _order(nodes, out)
+                _kernels.cell_counts(block.cells, codes, nodes, order, asked, first, right, out)
 
     def _codes(self, block: Block) -> NDArray[np.int32]:
         """Code of every row; negative: leave the row out; none at all: every row has code 0."""
@@ -448,7 +465,15 @@ class CellMoments(_ByCell):
         levels, target = self.grid.n_codes - 1, self._target(block)
         if self.squares and levels > ERROR_LEVELS:
             target = target * ERROR_LEVELS // levels  # at most 2**27 on the way; -1 stays negative
-        _kernels.cell_moments(block.cells, target, *self._walk(block), *self._asked(), out)
+        for nodes in self._nodes(block):
+            _kernels.cell_moments(block.cells, target, nodes, _order(nodes, out), *self._asked, out)
+
+
+def _order(nodes: NDArray[Any], table: NDArray[Any]) -> NDArray[np.int64]:
+    """Order rows by node where the table has no room in the cache: then that of one node at a time has."""
+    if table.nbytes <= _CACHE:
+        return np.arange(len(nodes))
+    return np.argsort(nodes, kind="stable")
 
 
 def fold_by_nodes(rows: Rows, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[Any]]]:
