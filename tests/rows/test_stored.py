@@ -354,7 +354,8 @@ def test_no_rows_are_a_table_like_any_other(tmp_path):
         assert len(model.predict(tmp_path)) == 0
 
 
-def test_memory_rows_and_blocks_agree():
+def test_memory_rows_and_blocks_agree(monkeypatch):
+    monkeypatch.setattr(stored, "BLOCK_ROWS", 2**15)
     rng = np.random.default_rng(0)
     cells, target = rng.integers(0, 3, (70_000, 2), np.uint8), rng.integers(-1, 2, 70_000, np.int32)
     grid = Grid.of([3, 3], 2)
