@@ -95,7 +95,7 @@ def test_metadata_routing_finds_forests_that_take_no_weights():
     forest = PrivateForestClassifier(bounds=(0, 1), classes=[0, 1])
     with config_context(enable_metadata_routing=True):
         request = forest.get_metadata_routing()
-        assert not request.fit.requests
+        assert set(request.fit.requests) == {"X_public"}
         search = GridSearchCV(make_pipeline(forest), {"privateforestclassifier__max_depth": [1, 2]}, cv=2)
         assert search.fit(X, Y).predict(X).shape == (300,)
         # params={}: with routing on, scikit-learn 1.6 cannot do without.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpforest._boosting.budget import Purse
 from dpforest._boosting.linear import linear_part, linear_share
-from dpforest._boosting.marginals import ask_marginals
+from dpforest._boosting.marginals import Marginals, ask_marginals
 from dpforest._boosting.numbers import start_numbers
 from dpforest._boosting.rounds import grow_rounds
 from dpforest._boosting.scales import columns_of, normal_scores
@@ -19,6 +19,7 @@ from dpforest._curator import Curator
 from dpforest._structure import FlatTrees, Pairs
 from dpforest._structure.link import resting_scores
 from dpforest.schema import Classes
+from dpforest.schema.public_rows import PublicRows
 
 FEWEST_ROWS = 20.0
 LINEAR_ALONE = 0.85  # of what is left, for a linear part without trees; numbers choose clip levels besides
@@ -42,7 +43,9 @@ class Boosted(NamedTuple):
     clip: float | None
 
 
-def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
+def boost(
+    curator: Curator, n_rounds: int | None, depth: int | None, public: PublicRows | None = None
+) -> Boosted:
     """Ask everything that a boosted model needs.
 
     Parameters
@@ -51,6 +54,8 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
         Owner of the rows; its plan has the pools "count" and "model".
     n_rounds, depth : int or None
         Rounds and levels of trees; None lets the released number of rows decide.
+    public : PublicRows, optional
+        Rows that tell marginals and products of the features, of which nothing is asked then.
     """
     schema = curator.schema
     curator.score_rows()
@@ -63,7 +68,10 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
     counts, sd = released.astype(np.float64), max(sd, 1e-9)
     rows = max(float(counts.sum()), FEWEST_ROWS)
     share = min(max(_MARGINALS * (_AT_STRENGTH / (rows * math.sqrt(2 * rho))) ** 0.2, 0.06), 0.12)
-    marginals = ask_marginals(curator, purse, share, rows, sd * math.sqrt(len(counts)))
+    if public is None:
+        marginals = ask_marginals(curator, purse, share, rows, sd * math.sqrt(len(counts)))
+    else:
+        marginals = Marginals(public.shares, rows)
     strength = marginals.rows * math.sqrt(2 * rho)
     n_classes = schema.n_codes if isinstance(schema.target, Classes) else 0
     state = State(curator, purse, marginals.rows, strength, n_classes, curator.gradient_scales[0])
@@ -72,7 +80,7 @@ def boost(curator: Curator, n_rounds: int | None, depth: int | None) -> Boosted:
         None if schema.nominal[at] else normal_scores(shares) for at, shares in enumerate(marginals.shares)
     ]
     share = linear_share(state) if depth != 0 else LINEAR_ALONE * float(purse.left)
-    table = linear_part(state, marginals, scores, share)
+    table = linear_part(state, marginals, scores, share, public)
     cuts = columns_of(schema, marginals, scores, strength, curator.coins)
     trees, values = grow_rounds(state, cuts, n_rounds, depth)
     if state.is_class:

@@ -21,6 +21,7 @@ from dpforest._boosting.state import LARGEST_PART, State
 from dpforest._curator import Feature
 from dpforest._curator.gradients import LARGEST_NOISE
 from dpforest.privacy import Kind, Query
+from dpforest.schema.public_rows import PublicRows
 
 SHARE = 0.3  # of the whole budget; many classes take up to ...
 LARGEST_SHARE = 0.6
@@ -101,7 +102,11 @@ def basis_of(state: State, marginals: Marginals, scores: list[Floats | None], sh
 
 
 def linear_part(
-    state: State, marginals: Marginals, scores: list[Floats | None], share: float
+    state: State,
+    marginals: Marginals,
+    scores: list[Floats | None],
+    share: float,
+    public: PublicRows | None = None,
 ) -> NDArray[np.int64]:
     """Learn the linear part for a share of the whole budget and add it to the scores of the rows.
 
@@ -112,7 +117,7 @@ def linear_part(
     """
     basis = basis_of(state, marginals, scores, share)
     start = float(state.purse.left)
-    directions = _directions(state, basis, PRODUCTS * share)
+    directions = _directions(state, basis, PRODUCTS * share, public)
     share -= start - float(state.purse.left)
     schema = state.curator.schema
     shape = (schema.n_features, int(schema.n_cells[: schema.n_features].max()), state.curator.n_outputs)
@@ -139,17 +144,25 @@ def _add_gains(state: State, marginals: Marginals, table: Floats) -> None:
         state.gains[at] += state.rows * state.typical_hessian * float((shares @ away**2).sum())
 
 
-def _directions(state: State, basis: Basis, share: float) -> Directions:
+def _directions(state: State, basis: Basis, share: float, public: PublicRows | None) -> Directions:
     """Find the eigenbasis of the features' products; of what marginals tell if those are not affordable."""
     variances, rows = basis.variances, state.rows
     longest, n = LONGER * basis.length, len(variances)
+    if public is not None and n <= MOST_PRODUCTS:
+        found = rows * public.mean_products(basis.features)
+        return _eigenbasis(found, rows / math.sqrt(public.n_rows), variances, rows)
     noise = longest * state.purse.noise(share) / math.sqrt(2)
     can_be_drawn = 28 * noise < LARGEST_NOISE  # 20 times the length, in halves, times the root of 2
     if n > MOST_PRODUCTS or noise * math.sqrt(n) >= LOUDEST_PRODUCTS * rows or not can_be_drawn:
         return Directions(np.maximum(variances * rows, _LEAST_SHARE * rows))
     paid, query = state.purse.take(share), Query(Kind.PRODUCTS)
     found, noise = state.curator.feature_products(POOL, paid, basis.features, longest, query)
-    own = np.diag(found)
+    return _eigenbasis(found, noise, variances, rows)
+
+
+def _eigenbasis(found: Floats, noise: float, variances: Floats, rows: float) -> Directions:
+    """Turn products, drawn to those of independent features as far as noise explains them."""
+    own, n = np.diag(found), len(found)
     others = found - np.diag(own)
     trust = max(0.0, 1 - n * (n - 1) * noise**2 / max(float((others**2).sum()), 1e-9))
     drawn = np.maximum(trust * own + (1 - trust) * variances * rows, 0.3 * variances * rows)

@@ -37,6 +37,7 @@ from dpforest._linear.standard import (
 )
 from dpforest._shrinkage import shrunk_to_zero
 from dpforest.privacy import Kind, Query
+from dpforest.schema.public_rows import PublicRows
 
 MOST_FOR_PRODUCTS = 128  # ordered features: of more, drawing noise for all products would take minutes
 _SQUARES = 0.3, 0.2, 0.14  # mean square of P_1 to P_3 of a standard scale of a normal feature
@@ -83,6 +84,7 @@ def additive_parts(
     config: AdditiveConfig,
     known: Features | None = None,
     detail: str = "",
+    public: PublicRows | None = None,
 ) -> tuple[list[FloatArray], Features]:
     """Ask for sums and make parts of them, each of shape (n_features, n_cells), in units of the reach.
 
@@ -104,12 +106,16 @@ def additive_parts(
         What an earlier round learnt.
     detail : str
         What is said of the sums on the ledger.
+    public : PublicRows, optional
+        Rows that tell all about the features; only sums of the target are asked for then.
     """
     schema = curator.schema
     ordered = ordered_features(schema)
     nominal = [at for at in range(schema.n_features) if at not in ordered]
     first = known is None
-    if known is None:
+    if known is None and public is not None:
+        known = public_features(public, ordered, nominal, rows, curator)
+    elif known is None:
         known, share = _scales_and_products(curator, pool, share, rows, ordered, config)
     for_ordered = share * Fraction(len(ordered), schema.n_features)
     for_nominal = share - for_ordered
@@ -148,6 +154,18 @@ def _scales_and_products(
     sums, variance = curator.product_sums(pool, asking, Query(Kind.PRODUCTS), blocks, one)
     sd = math.sqrt(variance[0, 0]) / (one**2 * rows)
     return Features(scales, sums / (one**2 * rows), sd, {}), share - asking
+
+
+def public_features(
+    public: PublicRows, ordered: list[int], nominal: list[int], rows: float, curator: Curator
+) -> Features:
+    """Learn about the features from public rows; that these are a sample counts as noise."""
+    scales = standard_scales(curator, "", Fraction(0), ordered, rows, public)
+    products, few = None, 1 / public.n_rows
+    if 1 < len(ordered) <= MOST_FOR_PRODUCTS:
+        products = public.mean_products([(at, s[:, None]) for at, s in zip(ordered, scales, strict=True)])
+    categories = {at: (rows * public.shares[at], rows**2 * few / len(public.shares[at])) for at in nominal}
+    return Features(scales, products, _SQUARES[0] * math.sqrt(few), categories)
 
 
 def target_units(reach: int) -> int:

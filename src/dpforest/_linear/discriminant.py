@@ -33,6 +33,7 @@ from dpforest._linear.standard import (
 )
 from dpforest._shrinkage import shrunk_class_means, shrunk_counts
 from dpforest.privacy import Kind, Query
+from dpforest.schema.public_rows import PublicRows
 
 LEAST_EPSILON = 1e-3  # of products: in their fine units, rates of smaller budgets could not be represented
 VARIANCE = 0.3  # of a standard scale within a class, where it is not measured
@@ -71,6 +72,7 @@ def class_scores(
     counts: FloatArray,
     counts_sd: float,
     config: LinearConfig = DEFAULTS,
+    public: PublicRows | None = None,
 ) -> ClassScores:
     """Ask for the moments of all classes and make scores of them.
 
@@ -88,19 +90,22 @@ def class_scores(
         Standard deviation of their noise.
     config : LinearConfig
         Constants.
+    public : PublicRows, optional
+        Rows that tell scales and covariance, of which nothing is asked then.
     """
     schema = curator.schema
     epsilon = told_epsilon(curator, pool, share)
     rows = float(shrunk_counts(counts, counts_sd).sum())
     ordered = ordered_features(schema)
     nominal = [at for at in range(schema.n_features) if at not in ordered]
-    scaling = share * config.scaling if ordered else Fraction(0)
+    scaling = share * config.scaling if ordered and public is None else Fraction(0)
     products = (share - scaling) * config.products
     for_products = epsilon * float(products / share)
     can_pay = curator.ledger.plan.currency == "pure" or _is_drawn(len(ordered), for_products)
-    if not can_pay or not _is_worth_it(len(ordered), rows, for_products, config.loudest_covariance):
+    worth_it = can_pay and _is_worth_it(len(ordered), rows, for_products, config.loudest_covariance)
+    if not worth_it or public is not None:
         products = Fraction(0)
-    scales = standard_scales(curator, pool, scaling, ordered, rows) if ordered else []
+    scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
     parts = [scales]
     if ordered and rows * epsilon >= config.enough_for_squares * len(counts) * schema.n_features:
         parts.append([_even_part(scale) for scale in scales])
@@ -121,8 +126,9 @@ def class_scores(
     ]
     fixed = np.eye(len(ordered)) / VARIANCE
     tables = [linear]
-    if products:
-        inverse = _inverse_covariance(curator, pool, products, ordered, scales, means[0], counts)
+    if products or (public is not None and len(ordered) > 1):
+        asked = _products(curator, pool, products, ordered, scales, float(counts.sum()), public)
+        inverse = _inverse_covariance(*asked, means[0], counts)
         tables.append(linear.copy())
         _add_lines(tables[1], ordered, scales, means[0], counts, inverse)
     if ordered:
@@ -220,26 +226,32 @@ def _pooled_counts(told: list[tuple[FloatArray, float]]) -> FloatArray:
     return shrunk_counts(mean, 1 / math.sqrt(precision.sum()))
 
 
-def _inverse_covariance(
+def _products(
     curator: Curator,
     pool: str,
     share: Fraction,
     features: list[int],
     scales: list[FloatArray],
-    means: FloatArray,
-    counts: FloatArray,
-) -> FloatArray:
-    """Inverse of the covariance within classes, no eigenvalue below what noise alone can make."""
-    n = len(features)
-    epsilon = float(curator.ledger.plan.amount(pool) * share)
-    one = product_units(n, epsilon)
+    rows: float,
+    public: PublicRows | None,
+) -> tuple[FloatArray, float]:
+    """Mean products of the scales of ordered features, and the standard deviation of their noise."""
+    if public is not None:
+        lines = [(at, scale[:, None]) for at, scale in zip(features, scales, strict=True)]
+        return public.mean_products(lines), VARIANCE / math.sqrt(public.n_rows)
+    one = product_units(len(features), float(curator.ledger.plan.amount(pool) * share))
     blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(features, scales, strict=True)]
     sums, variance = curator.product_sums(pool, share, Query(Kind.PRODUCTS), blocks, one)
-    rows = counts.sum()
-    within = sums / (one**2 * rows) - (means.T * counts / rows) @ means
-    noise = math.sqrt(variance[0, 0]) / (one**2 * rows)
+    return sums / (one**2 * rows), math.sqrt(variance[0, 0]) / (one**2 * rows)
+
+
+def _inverse_covariance(
+    products: FloatArray, noise: float, means: FloatArray, counts: FloatArray
+) -> FloatArray:
+    """Inverse of the covariance within classes, no eigenvalue below what noise alone can make."""
+    within = products - (means.T * counts / counts.sum()) @ means
     values, vectors = np.linalg.eigh(within)
-    values = np.maximum(values, max(_LEAST_VARIANCE, 0.7 * noise * math.sqrt(n)))
+    values = np.maximum(values, max(_LEAST_VARIANCE, 0.7 * noise * math.sqrt(len(products))))
     inverse: FloatArray = vectors / values @ vectors.T
     return inverse
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpforest._curator import MAX_PER_ROW, Block, Curator
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
+from dpforest.schema.public_rows import PublicRows
 
 STEEPNESS = 0.7  # of the tanh, at one mean absolute deviation
 LEAST_SPREAD = 0.02  # of half the public range
@@ -63,7 +64,12 @@ def ordered_features(schema: Schema) -> list[int]:
 
 
 def standard_scales(
-    curator: Curator, pool: str, share: Fraction, features: list[int], rows: float
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    features: list[int],
+    rows: float,
+    public: PublicRows | None = None,
 ) -> list[NDArray[np.float64]]:
     """Values between -1 and 1 of every cell of the given features; missing and unknown values are 0.
 
@@ -79,7 +85,11 @@ def standard_scales(
         Ordered features.
     rows : float
         Released number of rows.
+    public : PublicRows, optional
+        Rows that tell centres and spreads instead; nothing is asked then.
     """
+    if public is not None:
+        return [_public_scale(public.shares[feature]) for feature in features]
     one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
     places = [_places(int(curator.schema.n_cells[feature])) for feature in features]
 
@@ -96,10 +106,20 @@ def standard_scales(
     away = [np.abs(place - c) - 1 for place, c in zip(places, centre, strict=True)]
     spread, noise = means(away, Kind.SPREADS)
     spread = np.maximum(spread + 1, max(LEAST_SPREAD, noise))
-    return [
-        np.append(np.tanh(STEEPNESS * (place[:-2] - c) / s), [0.0, 0.0])
-        for place, c, s in zip(places, centre, spread, strict=True)
-    ]
+    return [_scale(place, c, s) for place, c, s in zip(places, centre, spread, strict=True)]
+
+
+def _scale(places: NDArray[np.float64], centre: float, spread: float) -> NDArray[np.float64]:
+    return np.append(np.tanh(STEEPNESS * (places[:-2] - centre) / spread), [0.0, 0.0])
+
+
+def _public_scale(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale of a feature whose spread over its cells is known."""
+    places = _places(len(shares))
+    known = shares[:-2] / max(float(shares[:-2].sum()), 1e-12)
+    centre = float(known @ places[:-2])
+    spread = float(known @ np.abs(places[:-2] - centre))
+    return _scale(places, centre, max(spread, LEAST_SPREAD))
 
 
 def _places(n_cells: int) -> NDArray[np.float64]:

@@ -214,7 +214,7 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         -------
         self
         """
-        _refuse(type(self).__name__, refused)
+        refuse(type(self).__name__, refused)
         self._forget()
         return self._keep(plain_copy(self, self._rules)._trained_on(X, y))
 
@@ -587,7 +587,7 @@ class PrivateForestRegressorBase(RegressorMixin, PrivateForest):
         return target_means(votes, levels, fallback=overall)
 
 
-def _refuse(owner: str, given: dict[str, Any]) -> None:
+def refuse(owner: str, given: dict[str, Any]) -> None:
     """Refuse further arguments of `fit`; weights with the reason."""
     given = {name: value for name, value in given.items() if name != "sample_weight" or value is not None}
     if "sample_weight" in given:

@@ -25,6 +25,7 @@ from dpforest.forests.foresight import Ask, Shape, check_tables, choose
 from dpforest.forests.release import Trained
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool
 from dpforest.schema import Classes, Schema
+from dpforest.schema.public_rows import PublicRows
 
 MOST_ROUNDS = 100
 _PARTS = {
@@ -103,9 +104,11 @@ def faintest_asks(plan: BudgetPlan, schema: Schema, shape: Shape) -> list[Ask]:
     ]
 
 
-def train(curator: Curator, n_rounds: int | None, depth: int | None) -> Trained:
+def train(
+    curator: Curator, n_rounds: int | None, depth: int | None, public: PublicRows | None = None
+) -> Trained:
     """Make a boosted model."""
-    model = boost(curator, n_rounds, depth)
+    model = boost(curator, n_rounds, depth, public)
     target = curator.schema.target
     table = model.table.copy()
     table[0] += model.constant  # every row has one cell of the first feature

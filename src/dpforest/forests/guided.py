@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest._curator import Curator
 from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
-from dpforest.forests.base import PrivateForest
+from dpforest.forests.base import PrivateForest, refuse
 from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
 from dpforest.forests.guided_config import ClassConfig, NumberConfig
 from dpforest.forests.parameters import choice, parameters, whole
-from dpforest.forests.release import PrivateRelease, Trained
+from dpforest.forests.release import PrivateRelease, Trained, plain_copy
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan, Kind, Pool, row_multiplier
+from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool, row_multiplier
 from dpforest.schema import Schema
+from dpforest.schema.public_rows import PublicRows
 
+_FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
 _TOLD = "telling whether the tree will do alone"
 LINEAR_KINDS = {
     Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.TARGET_SUMS,
@@ -61,6 +63,40 @@ class GuidedTree(PrivateForest):
     _may_be_additive: ClassVar[bool] = True
     _most_trees: ClassVar[int]  # without delta
     _config: ClassVar[ClassConfig | NumberConfig]
+    # Public rows, as given and as read: set on the copy that is trained, never on a model that is kept.
+    _public_table: ClassVar[Any] = None
+    _public: ClassVar[PublicRows | None] = None
+
+    def fit(self, X: Any, y: Any, X_public: Any = None, **refused: Any) -> Self:
+        """Train on private rows and keep only what the mechanisms released.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_rows, n_features), or a place
+            Private features. Data frames are matched to the schema by column name. A place is a file, a
+            folder, a pattern such as ``"visits/*.parquet"``, an Arrow dataset, a lazy frame or a data
+            frame of dask or Spark, perhaps larger than memory; see `dpforest.schema.Source`.
+        y : array-like of shape (n_rows,), or str
+            Private target; of a place, the name of its column.
+        X_public : data frame, array or place, optional
+            Features of rows that are public, without a target: a published sample, say, or people who agreed.
+            **Nothing is promised to them.** How features spread and hang together is then learnt from them
+            instead of asked of the private rows, and the budget goes to what only those can tell.
+        **refused
+            Nothing else is taken. A `sample_weight` would multiply what one row can change, and the noise
+            with it, by the largest weight.
+
+        Returns
+        -------
+        self
+        """
+        refuse(type(self).__name__, refused)
+        if X_public is not None and X_public is X:
+            raise ValueError(f"{type(self).__name__}: X_public is X itself, which is private.")
+        self._forget()
+        copied = plain_copy(self, self._rules)
+        copied.__dict__["_public_table"] = X_public
+        return self._keep(copied._trained_on(X, y))
 
     def privacy_plan(self) -> BudgetPlan:
         """Tell what `fit` will spend, by purpose. Needs no data."""
@@ -93,6 +129,8 @@ class GuidedTree(PrivateForest):
         if self.delta:
             boosted.check_room(type(self).__name__, schema, next(self._shapes(schema)))
         super()._foresee(plan, schema)
+        if self._public_table is not None:  # read before anything is charged
+            self.__dict__["_public"] = PublicRows.read(self._public_table, schema, type(self).__name__)
 
     def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
         """State the forests that pure epsilon-DP may pay for, largest first."""
@@ -104,7 +142,7 @@ class GuidedTree(PrivateForest):
 
     def _train(self, curator: Curator) -> Trained:
         if self.delta:
-            return boosted.train(curator, self.n_estimators, self.max_depth)
+            return boosted.train(curator, self.n_estimators, self.max_depth, self._public)
         return self._train_purely(curator)
 
     def _train_purely(self, curator: Curator) -> Trained:
@@ -161,13 +199,16 @@ class GuidedTree(PrivateForest):
         check_is_fitted(self)
         if self.additive_ is not None and self.additive_.pairs is not None:
             given = (self.settings_[name] is not None for name in ("n_estimators", "max_depth"))
-            return boosted.explain(self.ledger_, self.trees_.n_trees, self.trees_.depth, *given)
+            said = boosted.explain(self.ledger_, self.trees_.n_trees, self.trees_.depth, *given)
+            return f"{said}\n{_FROM_PUBLIC_ROWS}" if _learnt_from_public_rows(self.ledger_) else said
         plan, depth = self.ledger_.plan, self.trees_.depth
         lines = [f"The whole budget is {plan.guarantee}."]
         for part, kinds in _PARTS.items():
             spent = sum(event.cost for event in self.ledger_ if event.kind in kinds)
             if spent:
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
+        if _learnt_from_public_rows(self.ledger_):
+            lines.append(_FROM_PUBLIC_ROWS)
         if any(event.kind is Kind.MAJORITY for event in self.ledger_):
             lines.append(self._what_was_told())
         if any(event.kind is Kind.TARGET_SUMS for event in self.ledger_):
@@ -193,6 +234,10 @@ class GuidedTree(PrivateForest):
         """Say what came of the look at the first levels of the tree."""
         raise NotImplementedError
 
+    def _enough_for_sums(self, enough: float) -> float:
+        """Rows times epsilon as sums over features see them: with public rows each of these says more."""
+        return enough if self._public is None else enough * self._config.with_public
+
     def _has_additive_part(self) -> bool:
         """Tell whether there is a sum over features that differs from row to row."""
         table = None if self.additive_ is None else self.additive_.table
@@ -207,3 +252,10 @@ class GuidedTree(PrivateForest):
         """Epsilon for one step of the mechanisms, as the formulas take it: neither next to 0 nor infinite."""
         step = float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person)
         return min(max(step, 1e-9), 1e3)
+
+
+def _learnt_from_public_rows(ledger: Ledger) -> bool:
+    """Tell whether sums over features were asked for, but not what their scales and spreads follow from."""
+    kinds = {event.kind for event in ledger}
+    asked = kinds & {Kind.FEATURE_SUMS, Kind.TARGET_SUMS, Kind.GRADIENTS}
+    return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS, Kind.CATEGORY_COUNTS}

@@ -300,7 +300,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
-        linear = self._linear_share(enough, len(counts), curator.schema)
+        linear = self._linear_share(self._enough_for_sums(enough), len(counts), curator.schema)
         levels = _levels_to_tell(self._depth(enough), config) if 0 < linear < Fraction(1, 2) else 0
         top = self._top(curator, rows, enough, levels) if levels else _NOTHING_GROWN
         if levels and self._does_well(curator, top.tree, rows):
@@ -309,7 +309,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if not linear:
             trees, (leaves, sd) = self._tree(curator, shares, rows, enough, top)
             return Trained(trees, leaves, (sd,))
-        scores = class_scores(curator, "model", linear, counts, sd, config.linear)
+        scores = class_scores(curator, "model", linear, counts, sd, config.linear, self._public)
         for_tree = float(shares.splits + shares.leaves)
         trees, (leaves, sd) = self._tree(curator, shares, scores.counts, enough * for_tree, top)
         read = _read_leaves(trees, leaves[0], sd, curator.ledger, config)

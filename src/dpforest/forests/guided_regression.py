@@ -161,7 +161,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         """
         schema, config = target.curator.schema, self._config
         nothing = np.zeros((schema.n_features, int(schema.n_cells.max())), np.int64)
-        share = config.additive_share(target.enough, schema.n_features)
+        share = config.additive_share(self._enough_for_sums(target.enough), schema.n_features)
         plan = target.curator.ledger.plan
         if not share or not _can_follow(schema, plan, target.left * share, config):
             return nothing
@@ -192,7 +192,15 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         curator, config, centre = target.curator, self._config, target.centre
         weighing = share * config.weighing
         parts, known = additive_parts(
-            curator, "model", share - weighing, target.rows, centre, config.additive, known, detail
+            curator,
+            "model",
+            share - weighing,
+            target.rows,
+            centre,
+            config.additive,
+            known,
+            detail,
+            self._public,
         )
         target.left -= share - weighing
         if not parts:

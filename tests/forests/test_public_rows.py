@@ -1,0 +1,108 @@
+"""Public rows: what they say about features is not asked of the private ones, and nothing of them is kept."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from dpforest import PrivateForestClassifier, PrivateForestRegressor
+from dpforest.audit import audit_replay
+from dpforest.privacy import BudgetAccountant, Kind, PrivacyLeakWarning
+from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
+
+FEATURES = {"a": Numeric(-5, 5), "b": Numeric(-5, 5), "c": Nominal(["x", "y", "z"])}
+ABOUT_FEATURES = {Kind.CENTRES, Kind.SPREADS, Kind.PRODUCTS, Kind.MARGINALS, Kind.CATEGORY_COUNTS}
+FORMS = [(kind, delta) for kind in (PrivateForestClassifier, PrivateForestRegressor) for delta in (0.0, 1e-6)]
+
+
+def drawn(n, seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 2))
+    X = np.column_stack([z[:, 0], 0.6 * z[:, 0] + 0.8 * z[:, 1], rng.integers(0, 3, n)]).astype(object)
+    X[:, 2] = np.array(["x", "y", "z"])[X[:, 2].astype(int)]
+    return X, z[:, 0] - z[:, 1] + 0.3 * rng.normal(size=n)
+
+
+X, TARGET = drawn(6000, 0)
+PUBLIC, _ = drawn(500, 1)
+
+
+def made(kind, delta, **more):
+    if kind is PrivateForestRegressor:
+        return kind(delta=delta, schema=Schema(FEATURES, Range(-6, 6)), **more), TARGET
+    return kind(delta=delta, schema=Schema(FEATURES, Classes([0, 1])), **more), (TARGET > 0).astype(int)
+
+
+@pytest.mark.parametrize(("kind", "delta"), FORMS)
+def test_features_are_not_asked_about_and_all_of_the_budget_goes_elsewhere(kind, delta):
+    model, y = made(kind, delta, epsilon=2.0)
+    kinds = {event.kind for event in model.fit(X, y).ledger_}
+    assert kinds & ABOUT_FEATURES, "without public rows they are asked about"
+    assert "public rows" not in model.explain_plan()
+    model.fit(X, y, X_public=PUBLIC)
+    assert not {event.kind for event in model.ledger_} & ABOUT_FEATURES
+    assert "public rows" in model.explain_plan()
+    spent = sum(event.cost for event in model.ledger_)
+    assert 0.99 * model.ledger_.plan.total <= spent <= model.ledger_.plan.total
+    assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize(("kind", "delta"), FORMS)
+def test_nothing_of_them_stays(kind, delta):
+    model, y = made(kind, delta)
+    marked = PUBLIC.copy()
+    marked[:, 0] = np.linspace(-4.5, 4.5, len(marked)) + np.pi / 1e7
+    model.fit(X, y, X_public=marked)
+    assert not any("public" in name for name in vars(model))
+    assert np.float64(marked[7, 0]).tobytes() not in pickle.dumps(model)
+    before = made(kind, delta)[0].fit(X, y)
+    assert set(vars(before)) == set(vars(model))
+
+
+class WithPublicRows(PrivateForestClassifier):
+    def fit(self, X, y):
+        return super().fit(X, y, X_public=np.random.default_rng(3).random((40, 2)))
+
+
+class WithPublicRowsForNumbers(PrivateForestRegressor):
+    def fit(self, X, y):
+        return super().fit(X, y, X_public=np.random.default_rng(3).random((40, 2)))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("kind", [WithPublicRows, WithPublicRowsForNumbers])
+def test_neighbours_stay_neighbours(kind, delta):
+    """Replay on a neighbour: every table moves by no more than was paid for."""
+    rng = np.random.default_rng(5)
+    rows, y = rng.random((3000, 2)), rng.integers(0, 2, 3000)
+    domain = {"classes": [0, 1]} if kind is WithPublicRows else {"target_bounds": (0, 1)}
+    model = kind(epsilon=4.0, delta=delta, bounds=(0, 1), **domain)
+    result = audit_replay(model, rows, y, np.array([0.9, 0.1]), 1)
+    assert not result.violation, str(result)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [(PUBLIC[:5], "at least 20"), (PUBLIC[:, :2], "3 features|columns"), (X, "X itself")],
+    ids=["few", "columns", "private"],
+)
+def test_what_is_wrong_with_them_is_said_before_anything_is_charged(table, said):
+    accountant = BudgetAccountant(epsilon=1.0)
+    model, y = made(PrivateForestClassifier, 0.0, accountant=accountant)
+    with pytest.raises((ValueError, TypeError), match=said):
+        model.fit(X, y, X_public=table)
+    assert accountant.remaining()[0] == 1
+
+
+def test_little_budget_is_enough_where_public_rows_tell_the_covariance():
+    """20 features that each tell a little: over 40 fits 92 instead of 78 % right. Here the noise is fixed."""
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, 9400)
+    rows = rng.normal(size=(9400, 20)) + np.where(y[:, None], 1, -1) * 2 / np.sqrt(20)
+    private, public, new = rows[:6000], rows[6000:7400], rows[7400:]
+    model = PrivateForestClassifier(epsilon=0.1, bounds=(-6, 6), classes=[0, 1], random_state=0)
+    with pytest.warns(PrivacyLeakWarning, match="random_state"):
+        without = model.fit(private, y[:6000]).score(new, y[7400:])
+    with pytest.warns(PrivacyLeakWarning, match="random_state"):
+        with_them = model.fit(private, y[:6000], X_public=public).score(new, y[7400:])
+    assert with_them > without + 0.05
