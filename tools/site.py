@@ -43,6 +43,7 @@ ORDER = {
         "imbalance",
         "choosing",
         "unknown-domains",
+        "public-rows",
         "larger-than-memory",
         "clusters",
         "export",

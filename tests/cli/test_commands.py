@@ -64,6 +64,11 @@ def test_the_model_of_a_csv_predicts_as_in_python(cli, visits):
     assert written == dpforest.PrivateForestClassifier.load(visits / "model.json").predict(frame).tolist()
 
 
+def test_public_rows_are_read_like_the_others(cli, visits):
+    cli(FIT.replace("epsilon 1", "epsilon 2") + " --public visits.csv")
+    assert "public rows" in dpforest.load(visits / "model.json").explain_plan()
+
+
 @pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])
 def test_every_format_is_read_and_written(cli, visits, kind):
     file = open_file(visits / "visits.csv")
@@ -155,6 +160,7 @@ def test_options_reach_the_estimator(cli, visits):
         (FIT.replace("epsilon 1", "epsilon -1"), 2, "epsilon=-1.0 is not valid"),
         (FIT.replace("epsilon 1", "epsilon inf"), 2, "not private"),
         (FIT + " --set random_state=0", 2, "NAME one of"),
+        (FIT + " --estimator DiPriMeForestClassifier --public visits.csv", 2, "takes no --public"),
         (FIT + " --set on_leak=warn", 2, "NAME one of"),
         (FIT + " --set as_published=true", 2, "NAME one of"),
         (FIT + " --estimator DiPriMeForestRegressor", 2, "needs a schema whose target is Range"),

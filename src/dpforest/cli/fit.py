@@ -7,6 +7,7 @@ pay again.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tempfile
 import warnings
@@ -34,6 +35,7 @@ from dpforest.cli.tables import Reading, table_options
 if TYPE_CHECKING:
     from dpforest.forests.base import PrivateForest
     from dpforest.privacy import BudgetAccountant
+    from dpforest.schema import Schema
 
 
 @click.command(cls=AnsweringCommand)
@@ -57,6 +59,12 @@ if TYPE_CHECKING:
     help="Encoded rows to keep in memory; default 128. The rest goes to a nameless private file in TMPDIR.",
 )
 @click.option("--no-cache", is_flag=True, help="Keep no copy: read the rows again on every pass.")
+@click.option(
+    "--public",
+    type=PLACE,
+    metavar="TABLE",
+    help="Features of public rows: what they tell costs nothing, and nothing is promised to them.",
+)
 @click.option("--quiet", is_flag=True, help="Do not list the queries while they are asked.")
 @table_options
 def fit(
@@ -74,6 +82,7 @@ def fit(
     jobs: int | None,
     memory_limit: int | None,
     no_cache: bool,
+    public: Path | None,
     quiet: bool,
     reading: Reading,
     **options: Any,
@@ -102,6 +111,7 @@ def fit(
     check_new(out, overwrite)
     _check_key(key)
     ignored = compare_columns(data, schema, target, reading)
+    known = {} if public is None else {"X_public": _read_public(model, public, schema, reading)}
     if ignored:
         note(f"Columns that the schema does not declare are left out: {', '.join(ignored)}.")
     if accountant is None:
@@ -115,11 +125,21 @@ def fit(
     charging: Any = nullcontext()
     if accountant is not None:
         charging = accountant.charging(analyst=analyst, purpose=purpose, name=charge_name)
-    away = _train(model, rows.select(schema.names), rows.column(target), charging)
+    away = _train(model, rows.select(schema.names), rows.column(target), charging, known)
     _tell(model, _save(model, out, key), out, accountant, away)
 
 
-def _train(model: PrivateForest, X: Any, y: Any, charging: Any) -> list[str]:
+def _read_public(model: PrivateForest, public: Path, schema: Schema, reading: Reading) -> Any:
+    """Open the public rows, for estimators that take some."""
+    from dpforest.schema import Source
+
+    if "X_public" not in inspect.signature(model.fit).parameters:
+        raise click.UsageError(f"{type(model).__name__} takes no --public rows.")
+    compare_columns(public, schema, None, reading)
+    return Source(reading.open(public, schema, None)).select(schema.names)
+
+
+def _train(model: PrivateForest, X: Any, y: Any, charging: Any, known: dict[str, Any]) -> list[str]:
     """Fit; say so if the charge was made and there is no model. Returns what the store complained about."""
     from dpforest._jit import when_compiling
     from dpforest.privacy import BudgetStoreWarning, BudgetUncertainError, ChargeRepeatedError
@@ -130,7 +150,7 @@ def _train(model: PrivateForest, X: Any, y: Any, charging: Any) -> list[str]:
             doing = f"Training {type(model).__name__}"
             compiling = f"{doing}; it is compiled for this machine now, some seconds, the first time only"
             with working(doing) as show, when_compiling(lambda: show(compiling)):
-                model.fit(X, y)
+                model.fit(X, y, **known)
         except BudgetUncertainError as error:
             raise ChargedError(
                 f"the fit may have been charged, and there is no model: {error}", None

@@ -7,8 +7,9 @@ public quantities and of noisy counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -234,9 +235,14 @@ class GuidedTree(PrivateForest):
         """Say what came of the look at the first levels of the tree."""
         raise NotImplementedError
 
-    def _enough_for_sums(self, enough: float) -> float:
-        """Rows times epsilon as sums over features see them: with public rows each of these says more."""
-        return enough if self._public is None else enough * self._config.with_public
+    def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
+        """Part of the budget for sums over features, by a rule that takes rows times epsilon.
+
+        Where the rule says none, public rows help: they tell scales and products, so that fewer sums are left
+        to ask for, as if there were more rows.
+        """
+        share = share_at(enough)
+        return share if share or self._public is None else share_at(enough * self._config.with_public)
 
     def _has_additive_part(self) -> bool:
         """Tell whether there is a sum over features that differs from row to row."""

@@ -300,7 +300,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
-        linear = self._linear_share(self._enough_for_sums(enough), len(counts), curator.schema)
+        linear = self._for_sums(lambda many: self._linear_share(many, len(counts), curator.schema), enough)
         levels = _levels_to_tell(self._depth(enough), config) if 0 < linear < Fraction(1, 2) else 0
         top = self._top(curator, rows, enough, levels) if levels else _NOTHING_GROWN
         if levels and self._does_well(curator, top.tree, rows):

@@ -71,7 +71,7 @@ class ClassConfig:
     least_per_sum: float = 4  # ... as with fewer of them per feature: sums would drown in noise
     many_classes: float = 8  # from so many on a starved tree could not tell them apart: linear part alone ...
     least_per_sum_alone: float = 2  # ... from so many per feature on
-    with_public: float = 3  # public rows tell scales and covariance: as if there were so many times more rows
+    with_public: float = 3  # with public rows, so many times fewer are enough to ask for it at all
     some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
     many_per_sum: float = 2000  # from here on, 20 %
     linear: LinearConfig = field(default_factory=LinearConfig)
@@ -180,7 +180,7 @@ class NumberConfig:
     most_additive: Fraction = Fraction(
         40, 100
     )  # of what is left; less from so many rows times epsilon per feature:
-    with_public: float = 2  # times more rows seem to be there if public rows tell all about the features
+    with_public: float = 2  # with public rows, so many times fewer are enough to ask for it at all
     full_per_feature: float = 1000  # share falls with the power ...
     additive_power: float = 0.7  # ... of the rows: sums need less, trees can use all
     least_additive: Fraction = Fraction(5, 1000)  # but not below

@@ -161,7 +161,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         """
         schema, config = target.curator.schema, self._config
         nothing = np.zeros((schema.n_features, int(schema.n_cells.max())), np.int64)
-        share = config.additive_share(self._enough_for_sums(target.enough), schema.n_features)
+        share = self._for_sums(lambda many: config.additive_share(many, schema.n_features), target.enough)
         plan = target.curator.ledger.plan
         if not share or not _can_follow(schema, plan, target.left * share, config):
             return nothing
