@@ -103,6 +103,8 @@ def test_fewer_repeats_than_the_papers_are_called_quick():
     told = by_cell(summary(0.8, 0.01, "SPE" + AS_PUBLISHED))
     assert "quick" not in report(table(), told).lower()
     assert "**Quick: 4 repeats of 50.**" in report(table(repeats=50), told)
+    wider = table(settings=({"max_depth": 2}, {"max_depth": 3}, {}))
+    assert "**Quick: 1 of 3 cells.**" in report(wider, told)
 
 
 CLAIM = Claim("Section 1", "SPE wins", "huang2022-figure3", (Side("SPE"),), (Side("RF"),))
@@ -125,6 +127,29 @@ def test_claims_are_judged_by_clear_differences(means, everywhere, mostly):
         told |= by_cell(summary(mean, 0.01, dataset=str(place)), summary(0.8, 0.01, "RF", dataset=str(place)))
     assert judge(CLAIM, lambda name: told).verdict == everywhere
     assert judge(replace(CLAIM, scope="mostly"), lambda name: told).verdict == mostly
+
+
+def test_single_repeats_settle_no_claim():
+    told = by_cell(
+        replace(summary(0.9, math.nan), repeats=1), replace(summary(0.1, math.nan, "RF"), repeats=1)
+    )
+    assert judge(CLAIM, lambda name: told).verdict == "cannot tell"
+
+
+def test_a_claim_about_the_largest_gain_needs_one_of_that_size():
+    told = by_cell(summary(0.9, 0.01), summary(0.8, 0.01, "RF"))
+    assert judge(replace(CLAIM, largest=0.12), lambda name: told).verdict == "holds"
+    assert judge(replace(CLAIM, largest=0.26), lambda name: told).verdict == "does not hold"
+
+
+def test_claims_may_compare_budgets():
+    told = by_cell(summary(0.9, 0.01, epsilon=2.0), summary(0.8, 0.01, epsilon=0.5))
+    sides = (Side("SPE", None, 2.0),), (Side("SPE", None, 0.5),)
+    claim = replace(CLAIM, better=sides[0], worse=sides[1], epsilons=(2.0,))
+    assert judge(claim, lambda name: told).verdict == "holds"
+    assert (
+        judge(replace(claim, better=sides[1], worse=sides[0]), lambda name: told).verdict == "does not hold"
+    )
 
 
 def test_the_papers_own_form_is_compared_and_the_rigorous_one_shown_beside():
@@ -191,6 +216,8 @@ def test_figures_show_every_form(varied, tmp_path):
     assert (tmp_path / "figure.png").stat().st_size > 1000
     legend = {text.get_text() for text in figure.legends[0].get_texts()}
     assert {"ours, as published", "ours"} <= legend
+    drawn = [axis for axis in figure.axes if axis.lines]
+    assert len(drawn) == 1  # what has no budget stands beside what has one
     labels = {axis.get_xlabel() for axis in figure.axes} | {figure.get_supxlabel()}
     wanted = {"epsilon": "epsilon", "depth": "max_depth", "words": "v"}
     assert wanted.get(varied, "accuracy (%); bars: two standard errors") in labels

@@ -21,10 +21,11 @@ __all__ = ["Claim", "Finding", "Side", "judge"]
 
 
 class Side(NamedTuple):
-    """A method, in one of its settings."""
+    """A method, in one of its settings, at a budget of its own if the claim compares budgets."""
 
     method: str
     setting: Setting | None = None
+    epsilon: float | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Claim:
         Budgets that it speaks of; all if not given.
     datasets : tuple of str, optional
         Datasets that it speaks of; all if not given.
+    largest : float, optional
+        The largest difference that it names, which some dataset must come up to.
     """
 
     place: str
@@ -55,6 +58,7 @@ class Claim:
     scope: Literal["everywhere", "mostly"] = "everywhere"
     epsilons: tuple[float, ...] | None = None
     datasets: tuple[str, ...] | None = None
+    largest: float | None = None
 
 
 class Finding(NamedTuple):
@@ -86,8 +90,8 @@ def judge(claim: Claim, kept: Callable[[str], Mapping[Cell, Summary]]) -> Findin
     -------
     Finding
     """
-    summaries = kept(claim.experiment)
-    metric = find_metric(find_experiment(claim.experiment).metric)
+    summaries, experiment = kept(claim.experiment), find_experiment(claim.experiment)
+    metric, formula = find_metric(experiment.metric), experiment.compute is not None
     places = {
         (cell.dataset, cell.epsilon)
         for cell in summaries
@@ -95,7 +99,7 @@ def judge(claim: Claim, kept: Callable[[str], Mapping[Cell, Summary]]) -> Findin
         and (claim.epsilons is None or cell.epsilon in claim.epsilons)
         and (claim.datasets is None or cell.dataset in claim.datasets)
     }
-    found = [list(_gains(claim, place, summaries, metric)) for place in sorted(places)]
+    found = [list(_gains(claim, place, summaries, metric, formula)) for place in sorted(places)]
     found = [gains for gains in found if len(gains) == len(claim.better) * len(claim.worse)]
     if not found:
         return Finding("", "not run")
@@ -103,6 +107,9 @@ def judge(claim: Claim, kept: Callable[[str], Mapping[Cell, Summary]]) -> Findin
     losses = sum(any(gain < -error for gain, error in gains) for gains in found)
     ends = [min(gain for gain, _ in gains) for gains in found]
     told = f"{wins} of {len(found)} clearly, {losses} the other way; {_range(min(ends), max(ends), metric)}"
+    most = max(min(gain + error for gain, error in gains) for gains in found)
+    if claim.largest is not None and most < claim.largest:
+        return Finding(told, "does not hold")
     return Finding(told, _verdict(claim.scope, wins, losses, len(found)))
 
 
@@ -115,7 +122,7 @@ def _verdict(scope: str, wins: int, losses: int, n: int) -> str:
 
 
 def _gains(
-    claim: Claim, place: tuple[str, float], summaries: Mapping[Cell, Summary], metric: Metric
+    claim: Claim, place: tuple[str, float], summaries: Mapping[Cell, Summary], metric: Metric, formula: bool
 ) -> Iterator[tuple[float, float]]:
     """Yield by how much each side that should be better is so, and what may be chance."""
     sign = -1.0 if metric.better == "lower" else 1.0
@@ -123,21 +130,22 @@ def _gains(
         for second in claim.worse:
             ours, theirs = (_find(side, place, summaries) for side in (first, second))
             if ours is not None and theirs is not None:
-                yield sign * (ours.mean - theirs.mean), _chance(ours, theirs)
+                yield sign * (ours.mean - theirs.mean), 0.0 if formula else _chance(ours, theirs)
 
 
 def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary]) -> Summary | None:
     key = setting_key(side.setting or {})
-    found = (summaries.get(Cell(place[0], side.method, epsilon, key)) for epsilon in (place[1], math.inf))
+    budget = place[1] if side.epsilon is None else side.epsilon
+    found = (summaries.get(Cell(place[0], side.method, epsilon, key)) for epsilon in (budget, math.inf))
     return next((one for one in found if one is not None and one.repeats), None)
 
 
 def _chance(ours: Summary, theirs: Summary) -> float:
-    """Return two standard errors of a difference, more for few repeats; nothing scatters in a formula."""
+    """Return two standard errors of a difference, more for few repeats; single repeats say nothing."""
     from scipy.stats import norm, t
 
     if math.isnan(ours.standard_error) or math.isnan(theirs.standard_error):
-        return 0.0
+        return math.inf
     freedom = ours.repeats + theirs.repeats - 2
     error = math.hypot(ours.standard_error, theirs.standard_error)
     return float(t.ppf(norm.cdf(ERRORS_ALLOWED), freedom)) * error

@@ -31,6 +31,7 @@ FORMS = {
 }
 
 MOST_TICKS = 8
+WIDE = 20  # an axis over this ratio is logarithmic
 OFFSETS = {"published": -0.22, "ours, as published": 0.0, "ours": 0.22}
 
 
@@ -148,11 +149,8 @@ def _lines(
     figure: Any, experiment: Experiment, compared: list[Comparison], metric: Metric, varied: str
 ) -> None:
     """Draw one panel per dataset and combination of the other entries, the varied one along the axis."""
-    panels: dict[tuple[str, str], list[Comparison]] = {}
+    panels = _panels(compared, varied)
     free = [c for c in compared if varied == "epsilon" and math.isinf(c.cell.epsilon)]
-    for comparison in compared:
-        if comparison not in free:
-            panels.setdefault(_panel(comparison.cell, varied), []).append(comparison)
     across = min(3, len(panels)) or 1
     down = -(-len(panels) // across)
     figure.set_size_inches(4.2 * across + 2.6, 3.1 * down + 0.8)
@@ -183,10 +181,27 @@ def _lines(
     _legend(figure, entries)
 
 
-def _panel(cell: Cell, varied: str) -> tuple[str, str]:
+def _panels(compared: list[Comparison], varied: str) -> dict[tuple[str, str], list[Comparison]]:
+    """Sort cells into panels; what has no budget joins the panels of all budgets."""
+    panels: dict[tuple[str, str], list[Comparison]] = {}
+    budgets: dict[str, list[float]] = {}
+    for cell in (c.cell for c in compared if not math.isinf(c.cell.epsilon)):
+        budgets.setdefault(cell.dataset, []).append(cell.epsilon)
+    for comparison in compared:
+        cell = comparison.cell
+        alone = math.isinf(cell.epsilon)
+        if varied == "epsilon" and alone:  # drawn as a level line
+            continue
+        where = dict.fromkeys(budgets.get(cell.dataset, [cell.epsilon])) if alone else (cell.epsilon,)
+        for epsilon in where:
+            panels.setdefault(_panel(cell, varied, epsilon), []).append(comparison)
+    return panels
+
+
+def _panel(cell: Cell, varied: str, epsilon: float) -> tuple[str, str]:
     others = {name: value for name, value in _entries(cell).items() if name != varied}
-    if varied != "epsilon" and not math.isinf(cell.epsilon):
-        others["epsilon"] = f"{cell.epsilon:g}"
+    if varied != "epsilon" and not math.isinf(epsilon):
+        others["epsilon"] = f"{epsilon:g}"
     return cell.dataset, ", ".join(f"{name}={value}" for name, value in others.items())
 
 
@@ -210,10 +225,13 @@ def _panel_lines(
         twice = [2 * error for error in errors]
         style = {"color": colours[method], "markersize": 4, "linewidth": 1.2, **FORMS[form]}
         axis.errorbar(x_values, values, yerr=twice, elinewidth=0.7, **style)
+    heights = [value for points in curves.values() for _, value, _ in points]
+    if not metric.percent and min(heights, default=0.0) > 0 and max(heights) >= WIDE * min(heights):
+        axis.set_yscale("log")
     if not numeric:
         axis.set_xticks(range(len(names)), names)
         return
-    if min(places) > 0 and max(places) / min(places) >= 20:
+    if min(places) > 0 and max(places) >= WIDE * min(places):
         axis.set_xscale("log")
     if len(set(places)) <= MOST_TICKS:
         axis.set_xticks(sorted(set(places)), [f"{place:g}" for place in sorted(set(places))])
@@ -233,4 +251,4 @@ def _legend(figure: Any, entries: dict[str, dict[str, Any]]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=name, markersize=5, **style) for name, style in entries.items()]
-    figure.legend(handles=handles, loc="outside right upper", fontsize=8, frameon=False)
+    figure.legend(handles=handles, loc="outside right center", fontsize=8, frameon=False)

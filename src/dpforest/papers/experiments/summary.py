@@ -16,6 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from dpforest.papers.experiments.experiment import Cell, Experiment
+from dpforest.papers.experiments.jobs import jobs_of
 from dpforest.papers.experiments.methods import AS_PUBLISHED, find
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.results import Result
@@ -284,13 +285,21 @@ def _widest(experiment: Experiment, published: float | None) -> float:
 
 
 def shortfall(experiment: Experiment, summaries: Summaries) -> str:
-    """Say in how many repeats a quick run was made; empty if in as many as the paper's."""
+    """Say in how many repeats a quick run was made, and of how many cells; empty if all was run."""
     repeats = [summary.repeats for summary in summaries.values()]
-    if experiment.compute is not None or not repeats or min(repeats) >= experiment.repeats:
+    if experiment.compute is not None or not repeats:
         return ""
     least, most = min(repeats), max(repeats)
     told = str(least) if least == most else f"{least} to {most}"
-    return f"quick: {told} repeats of {experiment.repeats}"
+    parts = [f"{told} repeat{'s' if most > 1 else ''} of {experiment.repeats}"] * (least < experiment.repeats)
+    lines = {
+        (cell.dataset, cell.method) for cell in summaries
+    }  # whole lines that are not here are told elsewhere
+    cells = {job.cell for job in jobs_of(experiment, repeats=1)}
+    wanted = {cell for cell in cells if (cell.dataset, cell.method) in lines}
+    here = len(wanted & set(summaries))
+    parts += [f"{here} of {len(wanted)} cells"] * (here < len(wanted))
+    return f"quick: {', '.join(parts)}" if parts else ""
 
 
 def void_reasons(experiment: Experiment, name: str) -> tuple[str, ...]:
