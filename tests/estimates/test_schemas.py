@@ -2,6 +2,7 @@
 
 import pickle
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from dpforest.estimates.schemas import POOLS, find_ranges
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetAccountant, BudgetExceededError, BudgetPlan, Kind, Query
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
+from dpforest.schema.files import open_files
 from tests.neighbours import neighbours
 
 LABELS = Classes([0, 1])
@@ -185,6 +187,22 @@ def test_what_cannot_work_costs_nothing(arguments, words):
     with pytest.raises(ValueError, match=words):
         estimate_schema(np.zeros((9, 2)), [0] * 9, target=LABELS, accountant=accountant, **arguments)
     assert accountant.total() == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.feather"])
+def test_words_that_a_file_stores_as_such_are_no_numbers(tmp_path, name):
+    frame = pd.DataFrame({"age": [30.0, 40.0], "town": ["north", "south"], "outcome": ["no", "yes"]})
+    path, accountant = tmp_path / name, BudgetAccountant(epsilon=1.0)
+    frame.to_parquet(path) if name.endswith("parquet") else frame.to_feather(path)
+    rows = open_files(path)
+    ask = partial(estimate_schema, epsilon=0.5, accountant=accountant)
+    with pytest.raises(ValueError, match=r"'town': stored as text.*--categories.*Nothing was charged"):
+        ask(rows.select(["age", "town"]), rows.column("outcome"), target=Classes(["no", "yes"]))
+    with pytest.raises(ValueError, match=r"target 'outcome' is stored as text.*--classes"):
+        ask(rows.select(["age"]), rows.column("outcome"))
+    assert len(accountant) == 0
+    ask(rows.select(["age"]), rows.column("outcome"), target=Classes(["no", "yes"]))
+    assert len(accountant) == 1
 
 
 def test_persons_with_several_rows_get_more_noise():

@@ -57,7 +57,9 @@ def estimate(
     """Estimate unknown bounds and categories of the table DATA, privately, and write a schema.
 
     Costs epsilon, and delta where categories or classes are looked for, charged before the first
-    query. Without --declared every column of the header that is not among --categories is taken as a number.
+    query. Without --declared every column of the header that is not among --categories is taken as a number:
+    name columns of words. Parquet and Feather files tell which these are, and are refused otherwise; a CSV
+    file cannot, so that a forgotten one is charged, and its bounds mean nothing.
 
     Exit codes with nothing charged: 1 failed, 2 usage, 3 budget refused, 4 schema mismatch; 5 if the charge
     was made and there is no schema.

@@ -34,6 +34,8 @@ from dpforest.privacy import (
 from dpforest.schema import Feature, Nominal, Numeric, Range, Schema, Target
 from dpforest.schema.features import DEFAULT_BINS
 from dpforest.schema.frames import frame_of
+from dpforest.schema.places import stream_of
+from dpforest.schema.streams import StreamColumn
 from dpforest.schema.tables import as_array, column_names, is_rows
 
 WHOLE = Fraction(1)
@@ -144,7 +146,10 @@ def estimate_schema(
     Parameters
     ----------
     X : data frame, array or stream
-        Private features. The names and the number of its columns are taken as public, its types are not used.
+        Private features. The names and the number of its columns are taken as public. Columns that Parquet
+        or Feather files store as text are refused as numbers; other types are not used. Of CSV, and of frames
+        whose types follow from the values, nobody can say beforehand that a column holds words: as a number
+        it is charged, and the bounds that are found mean nothing.
     y : array-like
         Private target.
     epsilon : float
@@ -189,6 +194,7 @@ def estimate_schema(
     """
     names = _names_of(X)
     asked = _Asked.of(names, dict(declared or {}), categories, target)
+    _refuse_words(X, y, [names[place] for place in asked.numbers if place != TARGET], target)
     Numeric(0, 1, bins=bins)  # refuses bins that are none, before anything is charged
     plan = asked.plan(epsilon, delta, NeighboringRelation[neighboring.upper()], max_rows_per_person)
     check_payable("estimate_schema", plan, asked.reach())
@@ -212,6 +218,23 @@ def estimate_schema(
     of_target = found.get(TARGET)
     released = _target_of(of_target, target)
     return EstimatedSchema(features, released, stated, of_target, curator.ledger, charge.receipt)
+
+
+def _refuse_words(X: Any, y: Any, numbers: list[str], target: Target | str | None) -> None:
+    """Refuse columns as numbers that a file stores as text, before anything is charged."""
+    stream = stream_of(X)
+    words = [] if stream is None else [name for name in numbers if name in stream.text_columns]
+    if words:
+        raise ValueError(
+            f"{', '.join(map(repr, words[:10]))}: stored as text, and would be taken as numbers. Look for "
+            "categories (categories=[...], --categories), declare them (declared={...}, --declared), or "
+            "leave them out. Nothing was charged."
+        )
+    if target is None and isinstance(y, StreamColumn) and y.name in y.source.text_columns:
+        raise ValueError(
+            f"the target {y.name!r} is stored as text, and would be taken as a number. Look for its classes "
+            "(target='classes', --classes) or declare them. Nothing was charged."
+        )
 
 
 def _target_of(found: Estimate | None, given: Target | str | None) -> Target:

@@ -122,6 +122,11 @@ class ArrowFile(Stream):
         """Names of the columns."""
         return list(self.schema.names)
 
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """Columns of text."""
+        return frozenset(name for name in self.names if self.kind(name) == "text")
+
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         """Yield pieces of the named columns."""
         places_of(names, self.names, self.path)
@@ -199,6 +204,11 @@ class Files(Stream):
     def names(self) -> Sequence[str]:
         """Names of the columns, as the first file has them."""
         return self.files[0].names
+
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """Columns that are text in some file."""
+        return frozenset().union(*(file.text_columns for file in self.files))
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         """Yield pieces of the named columns; files that do not fit are refused before the first piece.

@@ -109,6 +109,11 @@ class Source(Stream):
         """Names of the columns."""
         return self._stream.names
 
+    @property
+    def text_columns(self) -> frozenset[str]:
+        """Columns that are stored as text by their type."""
+        return self._stream.text_columns
+
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         """Yield pieces of the named columns."""
         return self._stream.read(names)

@@ -47,6 +47,11 @@ class Stream(ABC):
         """Yield pieces of the named columns, which are there."""
 
     @property
+    def text_columns(self) -> frozenset[str]:
+        """Columns that are stored as text by their type, as in Parquet; CSV has no types, hence none."""
+        return frozenset()
+
+    @property
     def source(self) -> Stream:
         """The whole table."""
         return self
@@ -86,6 +91,10 @@ class _Selection(Stream):
     @property
     def names(self) -> Sequence[str]:
         return self.chosen
+
+    @property
+    def text_columns(self) -> frozenset[str]:
+        return self.whole.text_columns
 
     @property
     def source(self) -> Stream:
