@@ -84,6 +84,7 @@ def test_hostile_names_stay_names():
     model = PrivateForestClassifier(schema=schema, epsilon=1000).fit(rows, y)
     graph = to_onnx(model)
     assert [column.name for column in graph.graph.input] == names
+    assert [column.name for column in graph.graph.output] == ["label_", "probabilities_"]
     columns = columns_for(model, rows.to_numpy(object).tolist())
     label, probabilities = ask(graph.SerializeToString(), columns).values()
     np.testing.assert_allclose(probabilities, model.predict_proba(rows), rtol=0, atol=1e-9)

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from dpforest.schema import Boolean, Classes, Date, Nominal, Numeric, Range, Schema, SchemaError
@@ -47,6 +48,14 @@ def test_pandera_checks_become_a_schema():
     }
     found = Schema.from_pandera(SimpleNamespace(columns=columns), target="outcome")
     assert found == Schema(FEATURES, Classes(["home", "died"]))
+
+    class Model:  # as a DataFrameModel, and categories in the type alone
+        @classmethod
+        def to_schema(cls):
+            listed = pandera_column(pd.CategoricalDtype(["home", "died"]))
+            return SimpleNamespace(columns=columns | {"outcome": listed})
+
+    assert Schema.from_pandera(Model, target="outcome") == found
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ def to_onnx(model: Any) -> ModelProto:
     schema: doubles for numbers, for dates (seconds since 1970), for truth values and for lists of nothing but
     numbers, with NaN where a value is missing; text for all other lists, with ``"nan"`` where a value is
     missing. Numbers out of range and undeclared categories are treated as the model treats them. The outputs
-    are ``label`` and ``probabilities``, or ``prediction`` for numbers.
+    are ``label`` and ``probabilities``, in this order, or ``prediction`` for numbers; where a feature has
+    that name, an output has an underscore behind it (``label_``): names in a graph must differ.
 
     It holds released values and public facts only, as the model does. It is run on made-up rows before it is
     returned, and refused if any of its answers differs from the model's by more than 1e-6.

@@ -40,12 +40,15 @@ def of_frictionless(description: Mapping[str, Any], target: str | None) -> dict[
 
 def of_pandera(description: Any, target: str | None) -> dict[str, Any]:
     """Turn a pandera `DataFrameSchema` into the dictionary form of a schema; pandera is not imported."""
+    if isinstance(description, type) and hasattr(description, "to_schema"):  # a DataFrameModel
+        description = description.to_schema()
     columns = getattr(description, "columns", None)
     if not isinstance(columns, Mapping):
         raise SchemaError("a pandera schema has 'columns'; give a DataFrameSchema, or Model.to_schema().")
     fields = []
     for name, column in columns.items():
-        limits: dict[str, Any] = {}
+        listed = getattr(column.dtype, "categories", None)  # of a categorical type
+        limits: dict[str, Any] = {} if listed is None else {"enum": list(listed)}
         for check in column.checks or ():
             stated = getattr(check, "statistics", None) or {}
             limits |= {

@@ -366,8 +366,9 @@ class Schema:
 
         Parameters
         ----------
-        description : pandera.DataFrameSchema
-            Must be public: one that was inferred from private rows is not.
+        description : pandera.DataFrameSchema or DataFrameModel
+            Must be public: one that was inferred from private rows is not. Categories of a categorical type
+            count as a list, too; open ends (gt, lt) are taken as closed ones.
         target : str, optional
             Column to predict.
         """
