@@ -52,7 +52,7 @@ where the runs can tell. "Other" are differences of numbers that are neither goo
 
 What papers say in words is judged in the same way: a claim about all datasets holds if the difference is
 clear (beyond two standard errors) on all, and does not if it is clear the other way on one; a claim about
-most of them is settled by more than half. [The papers, line by line](papers.md) lists what they contain.
+most of them is settled by more than half. [The papers, row by row](papers.md) lists what they contain.
 """
 
 
