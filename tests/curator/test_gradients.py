@@ -30,6 +30,7 @@ LEVELS = [(cells, y) for cells in ((0, 0), (3, 2), (5, 4)) for y in (0, 20, 64)]
 VALUES = [np.arange(-5, 7).reshape(6, 2), np.arange(-4, 6).reshape(5, 2)]
 NORMS = np.array([[(line**2).sum() for line in block] + [0] * (6 - len(block)) for block in VALUES])
 LONGEST = 60
+OF_COLUMNS = np.array([2**20, 3000, 7])  # released weights are the same for neighbours, however uneven
 WEIGHTS = np.where(np.tri(4).T - np.tri(4, k=-1).T > 0, 5, 7)[np.triu_indices(4)]
 
 
@@ -98,7 +99,7 @@ def test_cuts_are_chosen_at_their_epsilon_over_all_small_tables(n_classes, domai
     epsilon = Fraction(1)
     rate = Rate.floor(epsilon / (2 * UNIT))
     base = np.broadcast_to(
-        cut_weights(COLUMNS).reshape(1, -1), (scores.n_nodes, COLUMNS.codes.shape[0] * 5 + 5)
+        cut_weights(COLUMNS, OF_COLUMNS).reshape(1, -1), (scores.n_nodes, COLUMNS.codes.shape[0] * 5 + 5)
     )
     log_pmf = {
         records: exponential_log_pmf(scores_of_cuts(scores, records), base, rate)

@@ -176,7 +176,7 @@ def in_tree(ask):
 
 GROUPS = [np.arange(6), np.arange(5)]
 STEP = np.ones((2, 6, 3), np.int32)
-BASE = np.ones(4, np.int64)
+BASE, OF_COLUMNS = np.ones(4, np.int64), np.full(2, 2**20)
 GRADIENT_CASES = {
     "known_targets": Case(TARGET, scored(lambda c: c.known_targets("all")), 0, 1),
     "marginals": Case(CLASSES, scored(lambda c: c.marginals("all", WHOLE, GROUPS, QUERY)), 0, 2),
@@ -205,7 +205,7 @@ GRADIENT_CASES = {
     "step_length": Case(
         CLASSES, scored(lambda c: c.step_length("all", WHOLE, STEP, 100.0, QUERY)), 0, U**2 + 2867**2
     ),
-    "best_cuts": Case(CLASSES, in_tree(lambda c: c.best_cuts("all", WHOLE, QUERY)), 0, 2 * U),
+    "best_cuts": Case(CLASSES, in_tree(lambda c: c.best_cuts("all", WHOLE, OF_COLUMNS, QUERY)), 0, 2 * U),
     "node_sums": Case(CLASSES, in_tree(lambda c: c.node_sums("all", WHOLE, QUERY)), 0, U**2 + 2048**2),
 }
 

@@ -1,15 +1,18 @@
 """The default forests with delta: what they learn, what they keep, and what they are asked to bear."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
 import dpforest
-from dpforest._boosting.scales import _draw_pairs_of
-from dpforest._curator import Curator
+from dpforest._boosting.rounds import column_weights
+from dpforest._boosting.scales import Cuts, _draw_pairs_of
+from dpforest._curator import Columns, Curator
 from dpforest._rows import Block
+from dpforest._structure import Pairs
 from dpforest._structure.link import probabilities
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyLeakWarning
@@ -132,9 +135,34 @@ def test_rounds_and_levels_can_be_given():
     assert (trees.n_trees, trees.depth) == (3, 4)
     assert "3 rounds, as n_estimators says" in model.explain_plan()
     assert "4 levels, as max_depth says" in model.explain_plan()
-    model.set_params(n_estimators=None, max_depth=0).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("kind", [dpforest.PrivateForestClassifier, dpforest.PrivateForestRegressor])
+@pytest.mark.parametrize("epsilon", [0.1, 10.0])
+def test_without_trees_all_goes_to_the_linear_part(kind, epsilon):
+    X = cube(2000, 3)
+    target = {"classes": [0, 1]} if kind is dpforest.PrivateForestClassifier else {"target_bounds": (0, 1)}
+    model = kind(epsilon=epsilon, delta=DELTA, bounds=(0, 1), max_depth=0, **target).fit(X, X[:, 0] > 0.5)
     assert model.trees_.depth == 0
-    assert not [event for event in model.ledger_ if event.kind is Kind.CUTS]
+    assert 0.9999 < model.ledger_.total() / model.privacy_plan().total <= 1
+    kinds = [event.kind for event in model.ledger_]
+    assert Kind.CUTS not in kinds
+    assert kinds[-2:] == [Kind.GRADIENTS, Kind.STEP_LENGTH], "clip levels that nothing uses were asked for"
+
+
+def test_features_of_numbers_weigh_by_what_they_have_explained():
+    """Weights of cuts follow released gains; nothing explained, or classes: all alike."""
+    pairs = Pairs(np.zeros((3, 2), np.int32), np.array([[0, 1, 2, 1]], np.int32), np.zeros(0, np.int32))
+    columns = Columns(np.zeros((3, 2), np.uint8), np.full(4, 1), np.zeros(4, bool), pairs)
+    cuts = Cuts(columns, [], np.zeros((1, 1), np.uint8))
+    for is_class, gains, wanted in (
+        (False, [0.0, -1.0, 0.0], [1, 1, 1, 1]),
+        (True, [3.0, 0.0, 1.0], [1, 1, 1, 1]),
+        (False, [3.0, -2.0, 1.0], [1, 0.1 / 2.125, 0.775 / 2.125, (0.1 / 2.125) ** 0.5]),
+    ):
+        state = SimpleNamespace(is_class=is_class, gains=np.array(gains))
+        found = column_weights(state, cuts) / 2**20
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_more_trees_need_delta():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._boosting.budget import Purse
-from dpforest._boosting.linear import linear_part, linear_share
+from dpforest._boosting.linear import linear_part
 from dpforest._boosting.marginals import Marginals, ask_marginals
 from dpforest._boosting.numbers import start_numbers
 from dpforest._boosting.rounds import grow_rounds
@@ -22,7 +22,6 @@ from dpforest.schema import Classes
 from dpforest.schema.public_rows import PublicRows
 
 FEWEST_ROWS = 20.0
-LINEAR_ALONE = 0.85  # of what is left, for a linear part without trees; numbers choose clip levels besides
 WITHOUT_NOISE = 1e3  # rho that formulas take where there is no noise
 STRETCH = 0.2  # of the steps, for classes that are equally common; less for others
 _MARGINALS = 0.1  # of the budget, at a strength of ...
@@ -79,8 +78,7 @@ def boost(
     scores = [
         None if schema.nominal[at] else normal_scores(shares) for at, shares in enumerate(marginals.shares)
     ]
-    share = linear_share(state) if depth != 0 else LINEAR_ALONE * float(purse.left)
-    table = linear_part(state, marginals, scores, share, public)
+    table = linear_part(state, marginals, scores, depth != 0, public)
     cuts = columns_of(schema, marginals, scores, strength, curator.coins)
     trees, values = grow_rounds(state, cuts, n_rounds, depth)
     if state.is_class:

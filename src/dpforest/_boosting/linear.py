@@ -101,28 +101,51 @@ def basis_of(state: State, marginals: Marginals, scores: list[Floats | None], sh
     return Basis(features, np.concatenate(variances), length)
 
 
+def _clippings(state: State, n_steps: int, trees_follow: bool) -> list[int]:
+    """List the steps after which residuals are clipped anew: the last one for trees, all if affordable."""
+    if state.is_class:
+        return []
+    between = range(n_steps - 1) if state.strength > ENOUGH_TO_CLIP_OFTEN else ()
+    return [*between, *([n_steps - 1] if trees_follow else [])]
+
+
 def linear_part(
     state: State,
     marginals: Marginals,
     scores: list[Floats | None],
-    share: float,
+    trees_follow: bool,
     public: PublicRows | None = None,
 ) -> NDArray[np.int64]:
-    """Learn the linear part for a share of the whole budget and add it to the scores of the rows.
+    """Learn the linear part and add it to the scores of the rows.
+
+    Parameters
+    ----------
+    state : State
+        The model so far.
+    marginals : Marginals
+        How the rows spread over every feature.
+    scores : list
+        Normal scores of the cells of ordered features, None for others.
+    trees_follow : bool
+        Whether some of the budget is for trees; otherwise all that is left is spent.
+    public : PublicRows, optional
+        Rows that tell the products of the features.
 
     Returns
     -------
     ndarray of shape (n_features, n_cells, n_outputs)
         What every cell of every feature adds to the scores, in whole numbers.
     """
-    basis = basis_of(state, marginals, scores, share)
+    n_steps = STEPS_FOR_CLASSES if state.is_class else STEPS_FOR_NUMBERS
+    clippings = _clippings(state, n_steps, trees_follow)
     start = float(state.purse.left)
+    share = linear_share(state) if trees_follow else start - 2 * len(clippings) * state.re_clipping
+    basis = basis_of(state, marginals, scores, share)
     directions = _directions(state, basis, PRODUCTS * share, public)
     share -= start - float(state.purse.left)
     schema = state.curator.schema
     shape = (schema.n_features, int(schema.n_cells[: schema.n_features].max()), state.curator.n_outputs)
     total = np.zeros(shape, np.int64)
-    n_steps = STEPS_FOR_CLASSES if state.is_class else STEPS_FOR_NUMBERS
     for number in range(n_steps):
         each = share / n_steps
         step, trust, typical = _step(state, basis, directions, shape, (1 - LENGTH) * each, number)
@@ -130,7 +153,7 @@ def linear_part(
         added = np.rint(length * step).astype(np.int32)
         state.curator.add_table(added)
         total += added
-        if not state.is_class and (state.strength > ENOUGH_TO_CLIP_OFTEN or number == n_steps - 1):
+        if number in clippings:
             clip_again(state, fine(state.re_clipping), f"step {number}")
     _add_gains(state, marginals, total / state.one)
     return total

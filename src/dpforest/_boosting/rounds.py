@@ -24,6 +24,8 @@ from dpforest.privacy import Kind, Query
 MOST_ROUNDS, MOST_LEVELS, FEWEST_LEVELS = 40, 6, 2
 CHOOSING = Fraction(1, 2)  # of a level's budget
 FARTHEST_CLASS, FARTHEST_NUMBER = 2.5, 3.0  # a node adds no more: in scores, in typical residuals
+BY_GAINS = 0.9  # of the weights of features, for numbers, by what they have explained so far
+LARGEST_WEIGHT = 2**20  # of a column
 LARGEST_RE_CLIPPING = 0.1  # of the whole budget
 
 Floats = NDArray[np.float64]
@@ -87,7 +89,8 @@ def _grow(
     curator.begin_tree(cuts.columns)
     for level in range(shape.depth):
         choosing = state.purse.take(share * CHOOSING)
-        column, cut = curator.best_cuts(POOL, choosing, Query(Kind.CUTS, level=level, tree=number))
+        weights, query = column_weights(state, cuts), Query(Kind.CUTS, level=level, tree=number)
+        column, cut = curator.best_cuts(POOL, choosing, weights, query)
         here = trees.level(level)
         trees.feature[number, here] = column
         trees.threshold[number, here] = [
@@ -103,6 +106,23 @@ def _grow(
         curator.add_values(added.astype(np.int32))
         total = np.repeat(total, 2, axis=0) + added
     return total
+
+
+def column_weights(state: State, cuts: Cuts) -> NDArray[np.int64]:
+    """Weigh the columns that may be cut, for numbers by what each feature has explained so far.
+
+    Features that have explained much are likelier to explain more. Weights cost nothing: all of it is
+    released. A column of two features weighs the geometric mean of both. For classes, where this gained
+    nothing, all columns weigh the same.
+    """
+    pairs = cuts.columns.pairs.columns
+    weights, explained = np.ones(len(state.gains)), np.maximum(state.gains, 0.0)
+    total = float(explained.sum())
+    if not state.is_class and total > 0:
+        weights = 1 - BY_GAINS + BY_GAINS * len(weights) * explained / total
+    weights = np.concatenate([weights, np.sqrt(weights[pairs[:, 0]] * weights[pairs[:, 1]])])
+    whole: NDArray[np.int64] = np.rint(weights / weights.max() * LARGEST_WEIGHT).astype(np.int64)
+    return whole
 
 
 def _newton_steps(state: State, sums: Floats, noise_sd: float, prior: float) -> tuple[Floats, Floats]:

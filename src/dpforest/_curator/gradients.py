@@ -63,7 +63,6 @@ MOST_CLASSES = 1000  # beyond, squared lengths of sums could not be told exactly
 LARGEST_FEATURE_UNIT = 64  # features below 4 are then below 2**8
 LARGEST_NOISE = 2.0**24  # standard deviations that can be drawn
 NO_L1 = 1  # L1 norms do not matter: these questions are sold under zCDP only
-_COLUMN_WEIGHT = 2**20  # total base weight of the cuts of one column
 
 Ints = NDArray[np.int64]
 
@@ -290,10 +289,11 @@ class GradientQueries:
     # --- trees -----------------------------------------------------------------------------------------
 
     @question
-    def best_cuts(self, pool: str, share: Fraction, query: Query) -> tuple[Ints, Ints]:
+    def best_cuts(self, pool: str, share: Fraction, weights: Ints, query: Query) -> tuple[Ints, Ints]:
         """Release a column and a cut of it in every node: one choice among all cuts of all columns.
 
-        The score of a cut is the length of the gradients' sum on its left plus that on its right.
+        The score of a cut is the length of the gradients' sum on its left plus that on its right. `weights`
+        holds a public or released base weight for every column.
         """
         choose = self._pay.for_choice(pool, share, query, 1, 2 * self._scores.unit, EXPONENTIAL)
         from dpforest._curator import _gradients
@@ -305,7 +305,8 @@ class GradientQueries:
         scores = np.zeros((n_nodes, n_columns, n_codes), np.int64)
         for some, table in fold_by_columns(self._rows, asked):
             _gradients.cut_scores(table, columns.by_code[some], columns.n_codes[some], scores[:, some])
-        base = np.broadcast_to(cut_weights(columns).reshape(1, -1), (n_nodes, n_columns * n_codes))
+        base = cut_weights(columns, weights).reshape(1, -1)
+        base = np.broadcast_to(base, (n_nodes, n_columns * n_codes))
         chosen = choose(scores.reshape(n_nodes, -1), np.ascontiguousarray(base))
         column, cut = np.divmod(np.maximum(chosen, 0), n_codes)
         return column, cut
@@ -349,23 +350,24 @@ def _whole_blocks(features: Sequence[Feature], one: int) -> list[Block]:
     return [Block(at, np.rint(values * one).astype(np.int64)) for at, values in features]
 
 
-def cut_weights(columns: Columns) -> Ints:
-    """Public base weight of every (column, code): each column has the same total, spread over its cuts.
+def cut_weights(columns: Columns, weights: Ints) -> Ints:
+    """Spread the base weight of every column over its cuts, at least 1 for each; shape (column, code).
 
     Examples
     --------
     >>> from dpforest._structure.pairs import Pairs
     >>> nothing = Pairs(np.zeros((2, 3), np.int32), np.zeros((0, 4), np.int32), np.zeros(0, np.int32))
     >>> n_codes, by_code = np.array([3, 3]), np.array([False, True])
-    >>> cut_weights(Columns(np.zeros((2, 3), np.uint8), n_codes, by_code, nothing))
-    array([[524288, 524288,      0],
-           [349525, 349525, 349525]])
+    >>> columns = Columns(np.zeros((2, 3), np.uint8), n_codes, by_code, nothing)
+    >>> cut_weights(columns, np.array([100, 30]))
+    array([[50, 50,  0],
+           [10, 10, 10]])
     """
     n_cuts = np.where(columns.by_code, columns.n_codes, columns.n_codes - 1)
-    weights = np.zeros((len(n_cuts), int(columns.n_codes.max())), np.int64)
-    for line, cuts in zip(weights, n_cuts, strict=True):
-        line[:cuts] = _COLUMN_WEIGHT // max(int(cuts), 1)
-    return weights
+    of_cuts = np.zeros((len(n_cuts), int(columns.n_codes.max())), np.int64)
+    for line, cuts, weight in zip(of_cuts, n_cuts, weights, strict=True):
+        line[:cuts] = max(int(weight) // max(int(cuts), 1), 1)
+    return of_cuts
 
 
 __all__ = ["TARGET_SPAN", "Columns", "Feature", "GradientQueries", "Released", "fitting_unit"]
