@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import dpforest
-from dpforest._rows import CellCounts, DaskRows, Grid, RowCount, WholeRows
+from dpforest._rows import CellCounts, DaskRows, Grid, RowCount, WholeRows, dask_rows
 from dpforest.privacy import BudgetAccountant
 from dpforest.schema import SchemaError, Source
 from tests.forests.conftest import CLASSIFY, fit, patients_table
@@ -162,6 +162,23 @@ def test_an_interrupt_leaves_the_charge_and_nothing_else(monkeypatch):
     assert calls[-1] == 2
     assert len(list(accountant.history())) == 2
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_a_cluster_without_workers_is_an_error_and_no_endless_wait(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_rows, "_LOOK_EVERY", 0.1)
+    X, label, _ = patients_table(50)
+    accountant = BudgetAccountant(epsilon=9.0)
+    model = dpforest.DiPriMeForestClassifier(3, schema=CLASSIFY, max_depth=2, accountant=accountant)
+    options = {"dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, **options) as local,
+        distributed.Client(local),
+        dask.config.set(scheduler=None),
+        pytest.raises(RuntimeError, match="no workers"),
+    ):
+        model.fit(frames.from_pandas(X.assign(outcome=label), npartitions=2, sort=False), "outcome")
+    assert not list(accountant.history())
 
 
 def test_a_killed_worker_changes_nothing_and_a_lost_scheduler_releases_nothing():

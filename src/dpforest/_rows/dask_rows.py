@@ -14,13 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows.partitions import ChangedRowsError, firsts_of, kind_of, on_cluster, seal_of
+from dpforest._rows.partitions import (
+    ChangedRowsError,
+    NoWorkersError,
+    firsts_of,
+    kind_of,
+    on_cluster,
+    seal_of,
+)
 from dpforest._rows.rows import Block, Grid, TableSpec
 from dpforest._rows.stored import even_blocks
 from dpforest.schema import Schema, SchemaError
 from dpforest.schema.door import read_blocks
 
 _AT_ONCE = 8  # partial tables that a worker adds up in one step
+_LOOK_EVERY = 10.0  # seconds between looks whether there are workers
+_MOST_LOOKS = 12  # without any worker, one after the other; then it is given up
 
 
 class Encoded:
@@ -95,7 +104,7 @@ class DaskRows:
             self._parts = list(on_cluster(dask.persist, *self._parts))
         self._marks: list[tuple[int, bytes]] = []
         if self._parts:
-            self._marks = list(on_cluster(dask.compute, *map(self._task(_mark), self._parts)))
+            self._marks = list(on_cluster(_computed, *map(self._task(_mark), self._parts)))
         self._firsts = firsts_of(size for size, _ in self._marks)
 
     @property
@@ -117,13 +126,39 @@ class DaskRows:
         while len(tables) > 1:
             tables = [add(tables[at : at + _AT_ONCE]) for at in range(0, len(tables), _AT_ONCE)]
         total: NDArray[Any]
-        (total,) = on_cluster(import_module("dask").compute, tables[0])
+        (total,) = on_cluster(_computed, tables[0])
         return total
 
     def _task(self, function: Callable[..., Any]) -> Callable[..., Any]:
         # Not `pure`: its name would be a digest of the rows or of the key.
         task: Callable[..., Any] = self._delayed(function, pure=False, traverse=False)
         return task
+
+
+def _computed(*tasks: Any) -> Sequence[Any]:
+    """Compute tasks, but do not wait for ever on a cluster that has lost all its workers.
+
+    A scheduler waits without end for workers that do not come back, such as one that was killed while it was
+    started again.
+    """
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    if client is None or not hasattr(client, "scheduler_info"):  # dask counts in this process
+        computed: Sequence[Any] = import_module("dask").compute(*tasks)
+        return computed
+    distributed = import_module("distributed")
+    futures, n_looks = client.compute(list(tasks)), 0
+    while True:
+        try:
+            distributed.wait(futures, timeout=_LOOK_EVERY)
+        except TimeoutError:
+            n_looks = 0 if client.ncores() else n_looks + 1
+            if n_looks >= _MOST_LOOKS:
+                raise NoWorkersError from None
+        else:
+            gathered: Sequence[Any] = client.gather(futures)
+            return gathered
 
 
 def _encode(part: Any, target: str, schema: Schema) -> Encoded:

@@ -29,6 +29,10 @@ class ChangedRowsError(Exception):
     """A partition was made again, and is not what it was."""
 
 
+class NoWorkersError(Exception):
+    """All workers are gone, and none came back."""
+
+
 def seal_of(arrays: Iterable[NDArray[Any]]) -> bytes:
     """Return a digest of rows, by which they are known if they are made again."""
     seal = hashlib.blake2b(digest_size=16)
@@ -81,6 +85,8 @@ def on_cluster(step: Callable[..., Any], *arguments: Any, files: Callable[[], li
             "A partition that was made again has other rows, or another order; nothing is released. Give "
             "partitions that stay as they are."
         ) from None
+    except NoWorkersError:
+        raise RuntimeError("The cluster has had no workers for minutes; nothing is released.") from None
     except Exception as error:
         where = [f" of {file}" for file in _listed(files) if file in str(error)][:1]
         raise RuntimeError(

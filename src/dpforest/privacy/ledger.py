@@ -58,7 +58,9 @@ class Ledger:
     def __init__(self, plan: BudgetPlan) -> None:
         self._plan = plan
         self._events: tuple[Event, ...] = ()
-        self._spent: dict[str, Fraction] = {}  # by pool: the sum of the costs of its events
+        # Sums over all events, kept so that a charge does not grow dearer with every query before it.
+        self._spent: dict[str, Fraction] = {}  # costs, by pool
+        self._loose = Fraction(0)
         self._frozen = False
         self._lock = Lock()
         self._process = os.getpid()
@@ -124,7 +126,8 @@ class Ledger:
                 raise PrivacyError(
                     "this ledger is closed: queries end when the model is released, fit again instead."
                 )
-            if _loose(event) + sum(map(_loose, self._events)) > self._plan.loose_delta:
+            loose = self._loose + _loose(event)
+            if loose > self._plan.loose_delta:
                 raise BudgetExceededError("the plan has set aside no such loose delta for single queries.")
             remaining = self.remaining(pool)
             if cost > remaining:
@@ -134,7 +137,7 @@ class Ledger:
                     "give the pool a larger share in the plan or ask less often."
                 )
             self._events = (*self._events, event)
-            self._spent[pool] = holds - remaining + cost
+            self._spent[pool], self._loose = holds - remaining + cost, loose
         return event
 
     def freeze(self) -> None:
@@ -231,7 +234,8 @@ class Ledger:
         check_addable((event.cost for event in events), "costs")
         ledger = cls(plan)
         ledger._events, ledger._spent, ledger._frozen = events, _spent(events), True
-        if sum(map(_loose, events)) > plan.loose_delta:
+        ledger._loose = sum(map(_loose, events), Fraction(0))
+        if ledger._loose > plan.loose_delta:
             raise BudgetExceededError("the queries took more loose delta than the plan has set aside.")
         for pool in plan.pools:
             if ledger.remaining(pool.name) < 0:
@@ -260,7 +264,7 @@ class Ledger:
 
     def __setstate__(self, state: tuple[BudgetPlan, tuple[Event, ...]]) -> None:
         self._plan, self._events = state
-        self._spent = _spent(self._events)
+        self._spent, self._loose = _spent(self._events), sum(map(_loose, self._events), Fraction(0))
         self._frozen = True
         self._lock = Lock()
         self._process = os.getpid()
