@@ -141,9 +141,7 @@ def _computed(*tasks: Any) -> Sequence[Any]:
     A scheduler waits without end for workers that do not come back, such as one that was killed while it was
     started again.
     """
-    from dask.base import get_scheduler
-
-    client = getattr(get_scheduler(), "__self__", None)
+    client = getattr(import_module("dask.base").get_scheduler(), "__self__", None)
     if client is None or not hasattr(client, "scheduler_info"):  # dask counts in this process
         computed: Sequence[Any] = import_module("dask").compute(*tasks)
         return computed
