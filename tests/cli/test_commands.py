@@ -578,3 +578,10 @@ def test_dates_and_truth_values_of_a_csv_are_fitted_and_shown(cli, tmp_path):
     cli("schema init t.csv --dictionary d.csv --target y --out s.json")
     cli("fit t.csv --schema s.json --epsilon 50 --out m.json --quiet")
     assert re.search(r"since < 20\d\d-\d\d-\d\d", cli("inspect m.json --tree 0").stdout)
+
+
+def test_a_dictionary_beside_a_file_of_one_column_names_the_delimiter(cli, visits):
+    (visits / "german.csv").write_text("age;ward;outcome\n1;A;home\n")
+    (visits / "dictionary.csv").write_text("column,type,min,max,values\nage,integer,0,100,\n")
+    line = "schema init german.csv --dictionary dictionary.csv --out drafted.json"
+    assert "give its --delimiter" in cli(line, code=4).stderr

@@ -4,6 +4,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import (
     accuracy_score,
@@ -17,6 +18,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
     RandomDecisionTreesClassifier,
+    estimate_schema,
     private_score,
 )
 from dpforest._curator import Curator, PrivateTable, watched_by
@@ -199,3 +201,18 @@ def test_rows_with_undeclared_targets_and_empty_tables_are_scored_in_silence(mod
     assert private_score(models["two"], X, ["?"] * 50, epsilon=SURE).rows == 0
     for metric in OF_CLASSES:
         private_score(models["two"], X[:0], y[:0], epsilon=1, metric=metric)
+
+
+def test_the_target_of_a_file_goes_by_its_name(tmp_path):
+    """As for `fit`: for the owner's check, for an estimate and for a score."""
+    frame = pd.DataFrame(
+        {"age": np.arange(400.0) % 100, "out": np.where(np.arange(400) % 100 > 50, "y", "n")}
+    )
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    schema = Schema({"age": Numeric(0, 100)}, Classes(["n", "y"]))
+    assert schema.check(tmp_path / "rows.csv", "out").columns[1].undeclared == 0
+    found = estimate_schema(tmp_path / "rows.csv", "out", epsilon=50, target=schema.target)
+    assert found.names == ("age",)
+    model = PrivateForestClassifier(epsilon=50, schema=schema).fit(tmp_path / "rows.csv", "out")
+    score = private_score(model, tmp_path / "rows.csv", "out", epsilon=50)
+    assert float(score) == pytest.approx(model.score(frame[["age"]], frame["out"]), abs=0.01)

@@ -316,9 +316,10 @@ def _for_columns(document: dict[str, Any], table: Path, reading: Reading) -> dic
     lacking = [str(place) for place, name in enumerate(names, 1) if name not in document]
     if lacking:
         # By place: without a header these would be fields of a record.
+        hint = " It seems to have one column only: give its --delimiter." if len(names) == 1 else ""
         raise SchemaError(
             f"the dictionary has no entry for column {', '.join(lacking[:10])} of {table}. Add entries, or "
-            "check that the first line names the columns."
+            f"check that the first line names the columns.{hint}"
         )
     places_of(names, names, table)
     return {name: document[name] for name in names}

@@ -34,7 +34,7 @@ from dpforest.privacy import (
 from dpforest.schema import Feature, Nominal, Numeric, Range, Schema, Target
 from dpforest.schema.features import DEFAULT_BINS
 from dpforest.schema.frames import frame_of
-from dpforest.schema.places import stream_of
+from dpforest.schema.places import named_target, stream_of
 from dpforest.schema.streams import StreamColumn
 from dpforest.schema.tables import as_array, column_names, is_rows
 
@@ -150,8 +150,8 @@ def estimate_schema(
         or Feather files store as text are refused as numbers; other types are not used. Of CSV, and of frames
         whose types follow from the values, nobody can say beforehand that a column holds words: as a number
         it is charged, and the bounds that are found mean nothing.
-    y : array-like
-        Private target.
+    y : array-like, or str
+        Private target; of a place (a file, a folder), the name of its column.
     epsilon : float
         What may be spent; a tenth of what the model will get is a good start.
     delta : float, default=0.0
@@ -192,6 +192,7 @@ def estimate_schema(
     >>> print(schema.guarantee)
     epsilon = 60, delta = 0 for adding or removing one row (1 row per person)
     """
+    X, y = named_target(X, y, None)
     names = _names_of(X)
     asked = _Asked.of(names, dict(declared or {}), categories, target)
     _refuse_words(X, y, [names[place] for place in asked.numbers if place != TARGET], target)

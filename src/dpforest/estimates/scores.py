@@ -24,6 +24,7 @@ from dpforest.privacy import (
     Receipt,
 )
 from dpforest.schema import Classes
+from dpforest.schema.places import named_target
 
 WHOLE = Fraction(1)
 LEAST, MOST = 1e-150, 1e150  # lengths whose squares are doubles: others would warn, or fail, at some rows
@@ -92,7 +93,8 @@ def private_score(
     model : fitted forest of this library
         Any but one that was run as published.
     X, y : data frame or array, array-like
-        Private rows. Those whose target is not declared in the model's schema are left out.
+        Private rows, in all forms that `fit` takes. Those whose target is not declared in the model's schema
+        are left out.
     epsilon : float
         What may be spent. Of n rows, accuracy is then known to about 1 / (n epsilon).
     metric : str, default="accuracy"
@@ -129,6 +131,7 @@ def private_score(
     epsilon = 0.5, delta = 0 for adding or removing one row (1 row per person)
     """
     counted = _metric(model, metric, largest)
+    X, y = named_target(X, y, model.schema_.names)
     relation = NeighboringRelation[neighboring.upper()]
     pool = Pool("score", WHOLE, f"how good a model is: {metric}")
     plan = BudgetPlan.divide(epsilon, 0, [pool], relation, max_rows_per_person)

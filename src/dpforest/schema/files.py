@@ -237,7 +237,9 @@ def _mark(path: Path) -> tuple[int, ...]:
 
 def lacks(path: Any, lacking: Sequence[str], wanted: Sequence[str]) -> str:
     """Say which declared columns a file does not name."""
-    hint = " None is there: is the file empty, or are its columns separated by another character?"
+    hint = (
+        " None is there: is the file empty, or are its columns separated by another character (--delimiter)?"
+    )
     all_lack = len(lacking) == len(wanted) > 1
     return f"{path} lacks the columns {', '.join(map(repr, lacking[:10]))}.{hint if all_lack else ''}"
 

@@ -246,7 +246,7 @@ class Schema:
         ----------
         X : data frame, ndarray, sequence of rows or stream
             Private features.
-        y : array-like, series or column of the same stream, optional
+        y : array-like, series, column of the same stream or its name, optional
             Private target.
 
         Returns
@@ -263,9 +263,10 @@ class Schema:
         target: 2 values, 0 missing, 2 undeclared, 0 clipped
           no label is a declared class: the model would learn nothing
         """
+        from dpforest.schema.places import named_target
         from dpforest.schema.value_check import check_values
 
-        return check_values(self, X, y)
+        return check_values(self, *named_target(X, y, self.names))
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], target: str | None = DEFAULT_TARGET) -> "Schema":

@@ -33,7 +33,8 @@ __all__ = ["ColumnCheck", "ValueCheck", "check_values"]
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _DAY_FIRST = re.compile(r"\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*")
 _HINTS = {
-    "comma": "numbers with a decimal comma, which read as text: give the decimal sign, or convert them",
+    "comma": "numbers with a decimal comma, which read as text: give the decimal sign "
+    "(--decimal ,; Source(path, decimal=',', numbers=[...])), or convert them",
     "date": "dates that are not written as 2020-01-31, which read as text",
     "moment": "dates where a number is declared: they count as seconds since 1970",
     "space": "values that would be declared without the spaces around them",
