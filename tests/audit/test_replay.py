@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 import dpforest
 from dpforest import mechanisms
+from dpforest._boosting import rounds
 from dpforest._curator import Curator, Look, Noisy, Utility, payment, queries
 from dpforest._curator.assignment import GivenTrees
 from dpforest._rows import By, CellCounts, LeafSums, Residual
+from dpforest._rows.gradients import CellTotals
 from dpforest._structure import FlatTrees
 from dpforest.audit import audit_replay
 from dpforest.audit.replay.cases import quick_cases
@@ -290,6 +292,19 @@ def test_a_table_that_moves_too_far_is_found(monkeypatch, mutant, delta):
     # with delta the default regressor boosts: its residuals are gradients, whose flaws are planted elsewhere
     result = replayed(model, delta=0.0 if model is BOOSTED else delta)
     assert "movement" in kinds(result), str(result)
+
+
+def test_weights_of_cuts_that_are_made_of_rows_are_found(monkeypatch):
+    """Columns may weigh by what was released before, not by what the rows say now."""
+    released = rounds.column_weights
+
+    def peeking(state, cuts):
+        counts = state.curator._rows.fold(CellTotals(state.curator._scores))
+        return released(state, cuts) + int(counts.sum())
+
+    monkeypatch.setattr(rounds, "column_weights", peeking)
+    result = replayed(BOOSTED, delta=1e-6)
+    assert "question" in kinds(result), str(result)
 
 
 def test_a_mechanism_that_runs_at_more_than_was_charged_is_found(monkeypatch):
