@@ -249,6 +249,9 @@ def test_private_scores_have_a_baseline_of_released_counts(model):
     assert by_matrix.baseline == pytest.approx(max(np.mean(y == one) for one in model.classes_), abs=0.01)
     assert 0 < by_matrix.error < 0.02
     assert (area.metric, area.baseline) == ("AUC", 0.5)
+    vague = dpforest.DiPriMeForestClassifier(epsilon=0.1, schema=SCHEMA, max_depth=8).fit(*rows(200))
+    once = dpforest.private_score(vague, X, y, epsilon=1.0)
+    assert collect(vague, paid={"patients": once}).scores[0].baseline is None  # of noise
     assert "not known" in card(collect(model, paid={"patients": asked}))
 
 

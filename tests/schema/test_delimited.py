@@ -169,3 +169,6 @@ def test_only_text_is_written_in_some_way(tmp_path):
         Source(lambda: None, encoding="cp1252")
     with pytest.raises(ValueError, match="decimal needs numbers"):
         Source(tmp_path / "rows.csv", decimal=",")
+    (tmp_path / "rows.csv").write_text("crp;age\n1,5;3\n")
+    with pytest.raises(SchemaError, match="not there: 'CRP'"):
+        Source(tmp_path / "rows.csv", delimiter=";", decimal=",", numbers=["CRP"])

@@ -19,6 +19,7 @@ from dpforest.schema import Classes, Nominal
 
 _NAMES = {"roc_auc": "AUC", "confusion_matrix": "accuracy"}  # of a matrix a card tells the accuracy
 _AUC_OF_CHANCE = 0.5
+_VAGUE = 0.02  # noise of a released share beyond which it is no baseline
 
 
 class Score(NamedTuple):
@@ -93,16 +94,22 @@ def released_majority(model: Any) -> float | None:
     Parameters
     ----------
     model : fitted estimator
-        Leaves of boosting hold no counts, those of some forests labels; then nothing tells.
+        Leaves of boosting hold no counts, those of some forests labels, and many leaves of few rows little
+        but noise; then nothing tells.
     """
     is_boosted = model.additive_ is not None and model.additive_.pairs is not None
     counts = model.leaf_statistics_
     if not getattr(model, "_counts_classes", False) or is_boosted or counts.ndim != 3:
         return None
-    private = np.asarray(model.leaf_noises_) > 0  # others hold what the model itself predicted
-    by_class = counts[private].sum(axis=(0, 1), dtype=np.float64) if len(private) == len(counts) else []
-    total = float(np.sum(by_class))
-    return min(max(float(np.max(by_class)) / total, 0.0), 1.0) if total > 0 else None
+    noises = np.asarray(model.leaf_noises_)
+    if len(noises) != len(counts):
+        return None
+    # trees without noise hold what the model itself predicted
+    by_class = counts[noises > 0].sum(axis=(0, 1), dtype=np.float64)
+    total, noise = float(by_class.sum()), math.sqrt(float((noises**2).sum()) * counts.shape[1])
+    if total <= 0 or noise > _VAGUE * total:
+        return None
+    return min(max(float(by_class.max()) / total, 0.0), 1.0)
 
 
 def _of_public_rows(model: Any, X: Any, y: Any, by: str | None) -> list[Score]:

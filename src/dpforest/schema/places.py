@@ -102,6 +102,10 @@ class Source(Stream):
         stream = _opened(self.place, given)
         if stream is None:
             raise TypeError(f"rows cannot be read from an object of type {type(self.place).__name__}.")
+        if unknown := [name for name in self.numbers if name not in stream.names]:
+            raise SchemaError(
+                f"numbers names columns that are not there: {', '.join(map(repr, unknown[:10]))}."
+            )
         object.__setattr__(self, "_stream", stream)
 
     @property
