@@ -19,7 +19,7 @@ from dpforest.papers.experiments.catalogue import find_experiment
 from dpforest.papers.experiments.claims import Claim, judge
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.methods import AS_PUBLISHED
-from dpforest.papers.experiments.summary import Summary, compare, read_kept
+from dpforest.papers.experiments.summary import Summary, compare, read_kept, shortfall
 from dpforest.papers.experiments.tables._claims import CLAIMS
 
 __all__ = ["Outcome", "rows_page"]
@@ -99,11 +99,12 @@ def _outcome(kept: Path, name: str, methods: str) -> Outcome:
     summaries = _kept(kept, name)
     if not summaries:
         return Outcome("not run")
-    repeats = _repeats(experiment, wanted, summaries)
+    mine = {c: s for c, s in summaries.items() if c.method.removesuffix(AS_PUBLISHED) in wanted}
+    run = shortfall(experiment, mine).removeprefix("quick: ") or _repeats(experiment, mine)
     figures = _of_figures(experiment, wanted, summaries)
     if figures is None:
         figures = _of_claims(kept, [claim for claim in _claims(name) if _speaks_of(claim, wanted)])
-    return figures._replace(detail=", ".join(part for part in (figures.detail, repeats) if part))
+    return figures._replace(detail=", ".join(part for part in (figures.detail, run) if part))
 
 
 def _kept(kept: Path, name: str) -> Mapping[Cell, Summary]:
@@ -151,11 +152,8 @@ def _speaks_of(claim: Claim, wanted: tuple[str, ...]) -> bool:
     return sides <= set(wanted)
 
 
-def _repeats(experiment: Experiment, wanted: tuple[str, ...], summaries: Mapping[Cell, Summary]) -> str:
-    if experiment.compute is not None:
+def _repeats(experiment: Experiment, summaries: Mapping[Cell, Summary]) -> str:
+    """Say how many repeats a whole run has, the paper's number or more; formulas have none."""
+    if experiment.compute is not None or not summaries:
         return ""
-    counts = {s.repeats for c, s in summaries.items() if c.method.removesuffix(AS_PUBLISHED) in wanted}
-    if not counts:
-        return ""
-    least, most = min(counts), max(counts)
-    return f"{least if least == most else f'{least} to {most}'} repeat{'s' if most > 1 else ''}"
+    return f"{min(summary.repeats for summary in summaries.values())} repeats"
