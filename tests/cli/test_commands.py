@@ -65,8 +65,16 @@ def test_the_model_of_a_csv_predicts_as_in_python(cli, visits):
 
 
 def test_public_rows_are_read_like_the_others(cli, visits):
-    cli(FIT.replace("epsilon 1", "epsilon 2") + " --public visits.csv")
+    (visits / "open.csv").write_text((visits / "visits.csv").read_text())
+    cli(FIT.replace("epsilon 1", "epsilon 2") + " --public open.csv")
     assert "public rows" in dpforest.load(visits / "model.json").explain_plan()
+
+
+def test_the_private_file_is_not_taken_as_public_under_any_name(cli, visits):
+    os.link(visits / "visits.csv", visits / "copy.csv")
+    for name in ("visits.csv", f"../{visits.name}/visits.csv", "copy.csv", "*.csv"):
+        assert "X itself" in cli(f"{FIT} --public {name}", code=2).stderr
+    assert charges(visits) == 0
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])

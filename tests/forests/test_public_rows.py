@@ -3,12 +3,13 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpforest import PrivateForestClassifier, PrivateForestRegressor
 from dpforest.audit import audit_replay
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyLeakWarning
-from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
+from dpforest.schema import Classes, Nominal, Numeric, Range, Schema, SchemaError, Source
 
 FEATURES = {"a": Numeric(-5, 5), "b": Numeric(-5, 5), "c": Nominal(["x", "y", "z"])}
 ABOUT_FEATURES = {Kind.CENTRES, Kind.SPREADS, Kind.PRODUCTS, Kind.MARGINALS, Kind.CATEGORY_COUNTS}
@@ -106,3 +107,25 @@ def test_little_budget_is_enough_where_public_rows_tell_the_covariance():
     with pytest.warns(PrivacyLeakWarning, match="random_state"):
         with_them = model.fit(private, y[:6000], X_public=public).score(new, y[7400:])
     assert with_them > without + 0.05
+
+
+def test_the_files_of_the_private_rows_are_not_taken_for_public(tmp_path):
+    """By whatever name; some of these files may be public, such as an older year."""
+    for year in ("2019", "2020"):
+        lines = [f"{a},{b},{c},{int(t > 0)}" for (a, b, c), t in zip(X[:200], TARGET, strict=False)]
+        (tmp_path / f"{year}.csv").write_text("\n".join(["a,b,c,t", *lines]))
+    model = made(PrivateForestClassifier, 0.0)[0]
+    public = Source(tmp_path / ".." / tmp_path.name / "*.csv")
+    for private in (tmp_path, str(tmp_path / "20*.csv"), Source(tmp_path), tmp_path / "2020.csv"):
+        with pytest.raises(ValueError, match="X itself"):
+            model.fit(private, "t", X_public=public)
+    model.fit(tmp_path, "t", X_public=tmp_path / "2019.csv")
+
+
+@pytest.mark.parametrize("table", [PUBLIC[:, :2], PUBLIC[:, 0], "data frame"], ids=["few", "flat", "frame"])
+def test_a_refusal_says_that_it_is_about_the_public_rows(table):
+    if isinstance(table, str):
+        table = pd.DataFrame({"a": PUBLIC[:, 0], "d": PUBLIC[:, 1]})
+    model, y = made(PrivateForestClassifier, 0.0)
+    with pytest.raises(SchemaError, match="X_public cannot be used"):
+        model.fit(X, y, X_public=table)

@@ -27,7 +27,7 @@ from dpforest.forests.release import PrivateRelease, Trained, plain_copy
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool, row_multiplier
 from dpforest.schema import Schema
-from dpforest.schema.public_rows import PublicRows
+from dpforest.schema.public_rows import PublicRows, are_the_same
 
 _FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
 _TOLD = "telling whether the tree will do alone"
@@ -92,7 +92,7 @@ class GuidedTree(PrivateForest):
         self
         """
         refuse(type(self).__name__, refused)
-        if X_public is not None and X_public is X:
+        if X_public is not None and are_the_same(X_public, X):
             raise ValueError(f"{type(self).__name__}: X_public is X itself, which is private.")
         self._forget()
         copied = plain_copy(self, self._rules)

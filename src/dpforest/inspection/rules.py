@@ -127,7 +127,7 @@ def scales_in_words(model: Any, tree: int | None = None) -> str:
     if not used:
         return ""
     if isinstance(made[0], Pair):
-        how = "its normal score (0 in the middle of the people, by noisy counts; missing counts as 0)"
+        how = "its normal score (0 about in the middle of the people; missing counts as 0)"
     else:
         how = "its place in the declared range, from 0 to 1"
     places = [f"{name} {', '.join(_places(model, name))}" for name in used]

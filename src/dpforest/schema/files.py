@@ -206,6 +206,11 @@ class Files(Stream):
         return self.files[0].names
 
     @property
+    def paths(self) -> Sequence[Path]:
+        """The files."""
+        return [file.path for file in self.files]
+
+    @property
     def text_columns(self) -> frozenset[str]:
         """Columns that are text in some file."""
         return frozenset().union(*(file.text_columns for file in self.files))

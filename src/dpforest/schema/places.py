@@ -123,6 +123,11 @@ class Source(Stream):
         return self._stream.read(names)
 
     @property
+    def paths(self) -> Sequence[Path]:
+        """Files that it is read from."""
+        return self._stream.paths
+
+    @property
     def collection(self) -> ClusterStream | None:
         """The rows as a collection on a cluster; None if they are not on one."""
         return self._stream if isinstance(self._stream, ClusterStream) else None

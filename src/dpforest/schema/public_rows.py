@@ -8,6 +8,7 @@ this is a constant as far as the private rows are concerned.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -15,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.schema.door import read_cells
+from dpforest.schema.errors import SchemaError
+from dpforest.schema.places import stream_of
 from dpforest.schema.schema import Schema
+from dpforest.schema.streams import Stream
 
 MOST_ROWS = 200_000  # that are used: more would not say it better
 FEWEST_ROWS = 20
@@ -54,13 +58,15 @@ class PublicRows:
         array([0.66, 0.34, 0.  , 0.  ])
         """
         n = schema.n_features
-        blocks = (block[:, :n] for block in read_cells(X, schema, owner=owner))
         kept, rows = [], 0
-        for block in blocks:
-            kept.append(np.array(block[: MOST_ROWS - rows]))
-            rows += len(kept[-1])
-            if rows >= MOST_ROWS:
-                break
+        try:
+            for block in read_cells(X, schema, owner=owner):
+                kept.append(np.array(block[: MOST_ROWS - rows, :n]))
+                rows += len(kept[-1])
+                if rows >= MOST_ROWS:
+                    break
+        except SchemaError as error:  # which speaks of X
+            raise SchemaError(f"{owner}: X_public cannot be used. {error}") from None
         if rows < FEWEST_ROWS:
             raise ValueError(
                 f"{owner}: X_public needs at least {FEWEST_ROWS} rows. Leave it out if there are fewer. "
@@ -93,3 +99,26 @@ class PublicRows:
             lines = np.concatenate([values[part[:, at]] for at, values in coordinates], axis=1)
             total += lines.T @ lines
         return total / self.n_rows
+
+
+def are_the_same(X_public: Any, X: Any) -> bool:
+    """Tell whether public rows are the private ones: the same object, or all the files of these.
+
+    Values are not compared: whether a fit is refused must not depend on them.
+
+    Parameters
+    ----------
+    X_public, X : data
+        As `fit` got them.
+    """
+    if X_public is X:
+        return True
+    private = _files(X)
+    return bool(private) and private <= _files(X_public)
+
+
+def _files(X: Any) -> set[tuple[int, int]]:
+    """Return what the system knows the files of a place by, whatever they are called."""
+    stream = stream_of(X) if isinstance(X, str | os.PathLike | Stream) else None
+    found = [os.stat(path) for path in (() if stream is None else stream.paths)]
+    return {(file.st_dev, file.st_ino) for file in found}

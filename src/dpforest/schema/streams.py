@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from dpforest.schema.columns import Column
@@ -56,6 +57,11 @@ class Stream(ABC):
         """The whole table."""
         return self
 
+    @property
+    def paths(self) -> Sequence[Path]:
+        """Files that it is read from; none if it is not read from files, or not by this library."""
+        return ()
+
     def select(self, names: Sequence[str]) -> Stream:
         """Return a table of some columns."""
         return _Selection(self.source, tuple(names))
@@ -99,6 +105,10 @@ class _Selection(Stream):
     @property
     def source(self) -> Stream:
         return self.whole
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        return self.whole.paths
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         return self.whole.read(names)
