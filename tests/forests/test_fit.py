@@ -282,6 +282,33 @@ def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():
     assert model.score(X, y) > 0.85
 
 
+def test_a_linear_part_alone_is_not_too_sure_of_itself():
+    """Copies of a feature say nothing new. Seeds are fixed; of 12 fits each was at most .12 too sure."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.normal(size=(10, 6)), rng.integers(0, 10, 6000)
+    X = np.repeat(centres[y] + rng.normal(size=(6000, 6)), 4, axis=1)
+    model = PrivateForestClassifier(epsilon=1.0, bounds=(-5, 5), classes=range(10), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X[:4000], y[:4000])
+    assert model.trees_.depth == 0
+    sure = model.predict_proba(X[4000:]).max(axis=1).mean()
+    assert sure - model.score(X[4000:], y[4000:]) < 0.15  # .20 to .35 with scores as they are
+
+
+@pytest.mark.parametrize(("n_features", "per_class"), [(30, 600), (30, 1100), (12, 600)])
+def test_a_tree_joins_many_classes_once_their_sums_are_clear(n_features, per_class):
+    """Beside a linear part whose sums are loud it would cost more than it tells."""
+    rng = np.random.default_rng(0)
+    centres = 0.5 + 0.1 * rng.normal(size=(10, n_features))
+    y = rng.integers(0, 10, 3000)
+    X = np.clip(centres[y] + 0.15 * rng.normal(size=(3000, n_features)), 0, 1)
+    model = PrivateForestClassifier(epsilon=per_class / 300, bounds=(0, 1), classes=range(10), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, y)
+    assert (model.trees_.depth == 0) is ((n_features, per_class) == (30, 600))
+    assert model.ledger_.total() == model.ledger_.plan.total
+
+
 @pytest.mark.parametrize("boxes", [True, False])
 @pytest.mark.parametrize("max_depth", [None, 0, 3, 5, 6])
 @pytest.mark.parametrize("n_classes", [2, 4, 10])

@@ -70,7 +70,9 @@ class ClassConfig:
     enough_for_both: float = 500  # with fewer a tree alone is better (study) ...
     least_per_sum: float = 4  # ... as with fewer of them per feature: sums would drown in noise
     many_classes: float = 8  # from so many on a starved tree could not tell them apart: linear part alone ...
-    least_per_sum_alone: float = 2  # ... from so many per feature on
+    least_per_sum_alone: float = 2  # ... from so many per feature on ...
+    enough_beside_many: float = 1000  # ... and up to here, where sums are still loud:
+    loud_sums: float = 35  # below so many per feature the linear part needs what a tree would take; study
     with_public: float = 3  # with public rows, so many times fewer are enough to ask for it at all
     some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
     many_per_sum: float = 2000  # from here on, 20 %
