@@ -68,7 +68,7 @@ class RandomSplits:
         with Curator(PrivateTable(X, y, self.schema), plan, RandomWords.system()) as curator:
             self.trees = grow_random(curator, N_TREES, DEPTH)
             curator.scatter_rows(N_TREES)
-            self.leaves = curator.leaf_histograms("leaves", self.trees).astype(float)
+            self.leaves = curator.leaf_histograms("leaves", self.trees).values.astype(float)
         return self
 
     def predict(self, X):
