@@ -14,6 +14,7 @@ SMALL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
+    "spark.sql.shuffle.partitions": "2",  # not 200: two threads and a few hundred rows
 }
 
 
