@@ -76,6 +76,9 @@ class PublicRows:
 
     def _shares_of(self, at: int, n_cells: int, is_nominal: bool) -> Floats:
         counts = np.bincount(self.cells[:, at], minlength=n_cells).astype(np.float64)
+        if not counts[:-2].any():  # a column that they lack tells nothing: not that it is always missing
+            even: Floats = np.append(np.full(n_cells - 2, 1 / (n_cells - 2)), [0.0, 0.0])
+            return even
         if is_nominal:
             shares: Floats = (counts + 1 / n_cells) / (self.n_rows + 1)
             return shares
