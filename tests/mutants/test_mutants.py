@@ -461,7 +461,7 @@ MUTANTS = {
         with_patch(limits.test_tables_do_not_depend_on_the_blocks_that_are_added, 2),
     ),
     "rows without a label counted": Mutant(
-        kernel_slip("_rows", ("                if code >= 0:\n", "                if code >= -1:\n")),
+        kernel_slip("_rows", ("        code = codes[i]\n", "        code = max(codes[i], 0)\n")),
         checks.rows_without_a_label_count_nowhere,
     ),
     # --- width of integers ------------------------------------------------------------------------------
