@@ -87,6 +87,15 @@ def test_every_query_and_column_is_told(model):
     assert f"({len(model.ledger_)})" in text
 
 
+def test_whom_nothing_is_promised_to_is_told(model):
+    """The promise is to the private rows alone."""
+    said = "nothing is promised to these"
+    assert said not in card(collect(model))
+    known = dpforest.PrivateForestClassifier(epsilon=2.0, delta=model.delta, schema=SCHEMA)
+    known.fit(*rows(3000), X_public=rows(100, seed=1)[0])
+    assert said in card(collect(known))
+
+
 def test_a_void_model_says_so():
     with pytest.warns(dpforest.privacy.PrivacyLeakWarning):
         void = dpforest.PrivateForestClassifier(schema=SCHEMA, random_state=0).fit(*rows(300))

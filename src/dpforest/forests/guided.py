@@ -201,14 +201,14 @@ class GuidedTree(PrivateForest):
         if self.additive_ is not None and self.additive_.pairs is not None:
             given = (self.settings_[name] is not None for name in ("n_estimators", "max_depth"))
             said = boosted.explain(self.ledger_, self.trees_.n_trees, self.trees_.depth, *given)
-            return f"{said}\n{_FROM_PUBLIC_ROWS}" if _learnt_from_public_rows(self.ledger_) else said
+            return f"{said}\n{_FROM_PUBLIC_ROWS}" if self._knows_public_rows else said
         plan, depth = self.ledger_.plan, self.trees_.depth
         lines = [f"The whole budget is {plan.guarantee}."]
         for part, kinds in _PARTS.items():
             spent = sum(event.cost for event in self.ledger_ if event.kind in kinds)
             if spent:
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
-        if _learnt_from_public_rows(self.ledger_):
+        if self._knows_public_rows:
             lines.append(_FROM_PUBLIC_ROWS)
         if any(event.kind is Kind.MAJORITY for event in self.ledger_):
             lines.append(self._what_was_told())
@@ -243,6 +243,11 @@ class GuidedTree(PrivateForest):
         """
         share = share_at(enough)
         return share if share or self._public is None else share_at(enough * self._config.with_public)
+
+    @property
+    def _knows_public_rows(self) -> bool:
+        """Whether features were learnt from public rows, as the ledger tells."""
+        return _learnt_from_public_rows(self.ledger_)
 
     def _has_additive_part(self) -> bool:
         """Tell whether there is a sum over features that differs from row to row."""

@@ -56,6 +56,8 @@ class Facts:
         Class of the model.
     guarantee : PrivacyGuarantee
         What is promised, or why nothing is.
+    has_public_rows : bool
+        Whether features were learnt from rows of people to whom nothing is promised.
     ledger : Ledger
         Every query and the plan that paid.
     receipt, signed_by : object
@@ -90,6 +92,7 @@ class Facts:
 
     estimator: str
     guarantee: PrivacyGuarantee
+    has_public_rows: bool
     ledger: Ledger
     receipt: Any
     signed_by: str | None
@@ -158,6 +161,7 @@ def collect(
     return Facts(
         estimator=type(model).__name__,
         guarantee=model.guarantee_,
+        has_public_rows=getattr(model, "_knows_public_rows", False),
         ledger=model.ledger_,
         receipt=model.receipt_,
         signed_by=model.signed_by_,

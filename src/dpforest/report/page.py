@@ -100,12 +100,19 @@ def _promise(facts: Facts) -> str:
     factor = _rounded_up(math.exp(min(promise.epsilon, 700.0)))
     rarely = f", except with a chance of {promise.delta:.2g}" if promise.delta else ""
     guess = 100 * best_guess(promise.epsilon, promise.delta)
+    public = ""
+    if facts.has_public_rows:
+        public = (
+            "\n<p>How features spread and hang together was learnt from rows that the owner calls public: "
+            "nothing is promised to these.</p>"
+        )
     return (
         f'<div class="promise good"><strong>{shown(promise)}</strong></div>\n'
         f"<p>Compare {shown(relation_in_words(promise))}. Whatever anybody concludes from this model would "
         f"have been at most {factor} times as likely, or as unlikely, with the other table{rarely}.</p>\n"
         "<p>Somebody who knows everything about everyone else, and guesses at even odds which of the two "
         f"tables it was, is right in at most {guess:.1f} % of cases; a blind guess is right in 50 %.</p>"
+        f"{public}"
     )
 
 
