@@ -134,35 +134,66 @@ def cell_moments(cells, levels, node_of_row, order, asked, first_node, right, ta
 
 
 @inlined
-def _add_worth(prior, of_leaf, sums, weights, table_of, worth, code, out):
-    """Add what each line of `weights` is worth for a row of one of two classes; see `mixture_scores`."""
-    own, other = np.uint64(code), np.uint64(1 - code)
-    for candidate in range(weights.shape[0]):
-        first, second, table = weights[candidate, 0], weights[candidate, 1], np.uint64(table_of[candidate])
-        mine = prior[own] + first * of_leaf[own] + second * sums[table, own]
-        others = prior[other] + first * of_leaf[other] + second * sums[table, other]
-        # of two scores that are equal the first class's counts as the higher one
-        wins = mine > others or (mine == others and code == 0)
-        steps = np.uint64(np.int64(min(abs(mine - others) * STEPS, worth.shape[1] - 1)))
-        out[candidate] += worth[np.uint64(wins), steps]
+def _sum_features(cells, row, tables, sums):
+    """Sum the scores of a row over its features, for every table and class."""
+    n_tables, n_features, _, n_classes = tables.shape
+    for part in range(n_tables):
+        for k in range(n_classes):
+            sums[part, k] = 0.0
+        for asked in range(n_features):
+            cell = cells[row, asked]
+            for k in range(n_classes):
+                sums[part, k] += tables[part, asked, cell, k]
+
+
+@kernel
+def two_class_mixture_scores(
+    cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
+    table_of, worth, tree_of, node_of, sums, out,
+):  # fmt: skip
+    """Do as `mixture_scores`, for two classes; a kernel of its own, so that a fit compiles one of them.
+
+    ``worth[k]`` is what comes of a number of steps between the two scores if the row is of the class with the
+    lower (0) or with the higher (1) one.
+    """
+    by_code = leaf_scores.shape[1] > 1
+    for number in range(_n_blocks(cells)):
+        block = number * BLOCK
+        size = min(BLOCK, cells.shape[0] - block)
+        walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
+        for i in range(size):
+            code = codes[block + i]
+            if code < 0:
+                continue
+            _sum_features(cells, block + i, tables, sums)
+            own, other = np.uint64(code), np.uint64(1 - code)
+            of_leaf = leaf_scores[node_of[i], code if by_code else 0]
+            for candidate in range(weights.shape[0]):
+                first, second = weights[candidate, 0], weights[candidate, 1]
+                table = np.uint64(table_of[candidate])
+                mine = prior[own] + first * of_leaf[own] + second * sums[table, own]
+                others = prior[other] + first * of_leaf[other] + second * sums[table, other]
+                # of two scores that are equal the first class's counts as the higher one
+                wins = mine > others or (mine == others and code == 0)
+                steps = np.uint64(np.int64(min(abs(mine - others) * STEPS, worth.shape[1] - 1)))
+                out[candidate] += worth[np.uint64(wins), steps]
 
 
 @kernel
 def mixture_scores(
     cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, powers, worth, one, tree_of, node_of, sums, score, power, out,
+    table_of, powers, one, tree_of, node_of, sums, score, power, out,
 ):  # fmt: skip
     """Add to each line of `weights` what it is worth for every row; see `MixtureScores`.
 
-    `powers` holds exp(-i / STEPS) as whole numbers for steps i below the highest score, and ends in 0;
-    ``worth[k]`` what comes of that, for two classes, if the row is of the lower (0) or of the higher (1) one.
+    `powers` holds exp(-i / STEPS) as whole numbers for steps i below the highest score, and ends in 0.
     Shares are whole multiples of 1 / one. All that is done in doubles belongs to one row, and whatever comes
     of it is held between 0 and half a unit as an integer: so the sum over rows moves by no more than
     `MIXTURE_UNIT` whatever the rounding of doubles did, and no rounding needs a place in W.
 
     `tree_of` is 0 everywhere; it, `node_of`, `sums`, `score` and `power` are scratch.
     """
-    n_tables, n_features, _, n_classes = tables.shape
+    n_classes = tables.shape[3]
     by_code, last = leaf_scores.shape[1] > 1, powers.size - 1
     shift = one * one // (MIXTURE_UNIT // 4)
     for number in range(_n_blocks(cells)):
@@ -174,16 +205,7 @@ def mixture_scores(
             if code < 0:
                 continue
             leaf, row_of = node_of[i], code if by_code else 0
-            for part in range(n_tables):
-                for k in range(n_classes):
-                    sums[part, k] = 0.0
-                for asked in range(n_features):
-                    cell = cells[block + i, asked]
-                    for k in range(n_classes):
-                        sums[part, k] += tables[part, asked, cell, k]
-            if n_classes == 2:
-                _add_worth(prior, leaf_scores[leaf, row_of], sums, weights, table_of, worth, code, out)
-                continue
+            _sum_features(cells, block + i, tables, sums)
             for candidate in range(weights.shape[0]):
                 # indices instead of views of lines: several times faster in the innermost loop
                 of_leaf, of_table, table = weights[candidate, 0], weights[candidate, 1], table_of[candidate]

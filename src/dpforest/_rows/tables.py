@@ -294,11 +294,12 @@ class MixtureScores(_Walked):
             judged = self.sample.of(block.first, len(target)) == 0
             cells, target = cells[judged], target[judged]
         n_tables, *_, n_classes = self.tables.shape
-        scratch = np.empty((n_tables, n_classes)), np.empty(n_classes), np.empty(n_classes, np.int64)
-        places = np.zeros((2, BLOCK), np.int64)
-        _kernels.mixture_scores(
-            cells, target, *walk, *scores, _powers(), _worth(), SHARE_UNIT, *places, *scratch, out
-        )
+        places, sums = np.zeros((2, BLOCK), np.int64), np.empty((n_tables, n_classes))
+        if n_classes == 2:
+            _kernels.two_class_mixture_scores(cells, target, *walk, *scores, _worth(), *places, sums, out)
+            return
+        scratch = sums, np.empty(n_classes), np.empty(n_classes, np.int64)
+        _kernels.mixture_scores(cells, target, *walk, *scores, _powers(), SHARE_UNIT, *places, *scratch, out)
 
 
 @lru_cache(maxsize=1)

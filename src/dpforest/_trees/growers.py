@@ -350,6 +350,10 @@ def draw_features(
     -------
     features : ndarray of shape (n_trees, 2**level, n_slots), int32
     """
+    n_columns = curator.schema.n_columns
+    if n_slots == n_columns:  # all of them, in any order: nothing to draw
+        everything = np.arange(n_columns, dtype=np.int32)
+        return np.tile(everything, (trees.n_trees, 2**level, 1))
     from dpforest._trees import _kernels
 
     features = np.empty((trees.n_trees, 2**level, n_slots), np.int32)
