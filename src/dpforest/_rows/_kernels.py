@@ -148,41 +148,36 @@ def _sum_features(cells, row, tables, sums):
 
 @kernel
 def two_class_mixture_scores(
-    cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, worth, tree_of, node_of, sums, out,
-):  # fmt: skip
+    cells, codes, node_of_row, prior, leaf_scores, tables, weights, table_of, worth, sums, out
+):
     """Do as `mixture_scores`, for two classes; a kernel of its own, so that a fit compiles one of them.
 
     ``worth[k]`` is what comes of a number of steps between the two scores if the row is of the class with the
     lower (0) or with the higher (1) one.
     """
     by_code = leaf_scores.shape[1] > 1
-    for number in range(_n_blocks(cells)):
-        block = number * BLOCK
-        size = min(BLOCK, cells.shape[0] - block)
-        walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
-        for i in range(size):
-            code = codes[block + i]
-            if code < 0:
-                continue
-            _sum_features(cells, block + i, tables, sums)
-            own, other = np.uint64(code), np.uint64(1 - code)
-            of_leaf = leaf_scores[node_of[i], code if by_code else 0]
-            for candidate in range(weights.shape[0]):
-                first, second = weights[candidate, 0], weights[candidate, 1]
-                table = np.uint64(table_of[candidate])
-                mine = prior[own] + first * of_leaf[own] + second * sums[table, own]
-                others = prior[other] + first * of_leaf[other] + second * sums[table, other]
-                # of two scores that are equal the first class's counts as the higher one
-                wins = mine > others or (mine == others and code == 0)
-                steps = np.uint64(np.int64(min(abs(mine - others) * STEPS, worth.shape[1] - 1)))
-                out[candidate] += worth[np.uint64(wins), steps]
+    for row in range(cells.shape[0]):
+        code = codes[row]
+        if code < 0:
+            continue
+        _sum_features(cells, row, tables, sums)
+        own, other = np.uint64(code), np.uint64(1 - code)
+        of_leaf = leaf_scores[node_of_row[row], code if by_code else 0]
+        for candidate in range(weights.shape[0]):
+            first, second = weights[candidate, 0], weights[candidate, 1]
+            table = np.uint64(table_of[candidate])
+            mine = prior[own] + first * of_leaf[own] + second * sums[table, own]
+            others = prior[other] + first * of_leaf[other] + second * sums[table, other]
+            # of two scores that are equal the first class's counts as the higher one
+            wins = mine > others or (mine == others and code == 0)
+            steps = np.uint64(np.int64(min(abs(mine - others) * STEPS, worth.shape[1] - 1)))
+            out[candidate] += worth[np.uint64(wins), steps]
 
 
 @kernel
 def mixture_scores(
-    cells, codes, feature, threshold, left_sets, level, prior, leaf_scores, tables, weights,
-    table_of, powers, one, tree_of, node_of, sums, score, power, out,
+    cells, codes, node_of_row, prior, leaf_scores, tables, weights, table_of, powers, one, sums, score, power,
+    out,
 ):  # fmt: skip
     """Add to each line of `weights` what it is worth for every row; see `MixtureScores`.
 
@@ -191,44 +186,40 @@ def mixture_scores(
     of it is held between 0 and half a unit as an integer: so the sum over rows moves by no more than
     `MIXTURE_UNIT` whatever the rounding of doubles did, and no rounding needs a place in W.
 
-    `tree_of` is 0 everywhere; it, `node_of`, `sums`, `score` and `power` are scratch.
+    `sums`, `score` and `power` are scratch.
     """
     n_classes = tables.shape[3]
     by_code, last = leaf_scores.shape[1] > 1, powers.size - 1
     shift = one * one // (MIXTURE_UNIT // 4)
-    for number in range(_n_blocks(cells)):
-        block = number * BLOCK
-        size = min(BLOCK, cells.shape[0] - block)
-        walk(cells, block, size, tree_of, feature, threshold, left_sets, level, node_of)
-        for i in range(size):
-            code = codes[block + i]
-            if code < 0:
-                continue
-            leaf, row_of = node_of[i], code if by_code else 0
-            _sum_features(cells, block + i, tables, sums)
-            for candidate in range(weights.shape[0]):
-                # indices instead of views of lines: several times faster in the innermost loop
-                of_leaf, of_table, table = weights[candidate, 0], weights[candidate, 1], table_of[candidate]
-                best, highest = 0, -np.inf
-                for k in range(n_classes):
-                    score[k] = prior[k] + of_leaf * leaf_scores[leaf, row_of, k] + of_table * sums[table, k]
-                    if score[k] > highest:
-                        best, highest = k, score[k]
-                total = 0
-                for k in range(n_classes):
-                    steps = (highest - score[k]) * STEPS
-                    power[k] = powers[int(steps) if steps < last else last]
-                    total += power[k]
-                part_of, squares, own = one / total, 0, 0
-                for k in range(n_classes):
-                    share = int(power[k] * part_of)
-                    squares += share * share
-                    if k == code:
-                        own = share
-                brier = (one * one + 2 * one * own - squares) // shift
-                out[candidate] += min(max(brier, 0), MIXTURE_UNIT // 2)
-                if best == code:
-                    out[candidate] += MIXTURE_UNIT // 2
+    for row in range(cells.shape[0]):
+        code = codes[row]
+        if code < 0:
+            continue
+        leaf, row_of = node_of_row[row], code if by_code else 0
+        _sum_features(cells, row, tables, sums)
+        for candidate in range(weights.shape[0]):
+            # indices instead of views of lines: several times faster in the innermost loop
+            of_leaf, of_table, table = weights[candidate, 0], weights[candidate, 1], table_of[candidate]
+            best, highest = 0, -np.inf
+            for k in range(n_classes):
+                score[k] = prior[k] + of_leaf * leaf_scores[leaf, row_of, k] + of_table * sums[table, k]
+                if score[k] > highest:
+                    best, highest = k, score[k]
+            total = 0
+            for k in range(n_classes):
+                steps = (highest - score[k]) * STEPS
+                power[k] = powers[int(steps) if steps < last else last]
+                total += power[k]
+            part_of, squares, own = one / total, 0, 0
+            for k in range(n_classes):
+                share = int(power[k] * part_of)
+                squares += share * share
+                if k == code:
+                    own = share
+            brier = (one * one + 2 * one * own - squares) // shift
+            out[candidate] += min(max(brier, 0), MIXTURE_UNIT // 2)
+            if best == code:
+                out[candidate] += MIXTURE_UNIT // 2
 
 
 @kernel

@@ -285,21 +285,20 @@ class MixtureScores(_Walked):
     def add(self, block: Block, out: NDArray[Any]) -> None:
         """Add the rows of a block."""
         from dpforest._rows import _kernels
-        from dpforest._structure._kernels import BLOCK
 
         scores = (self.prior, self.leaf_scores, self.tables, self.weights, self.table_of)
-        cells, target = block.cells, self._target(block)
-        walk = self.trees.feature, self.trees.threshold, self.trees.left_sets, self.level
+        (nodes,) = self._nodes(block)
+        rows = block.cells, self._target(block), nodes
         if self.sample is not None:
-            judged = self.sample.of(block.first, len(target)) == 0
-            cells, target = cells[judged], target[judged]
+            judged = self.sample.of(block.first, len(nodes)) == 0
+            rows = tuple(values[judged] for values in rows)
         n_tables, *_, n_classes = self.tables.shape
-        places, sums = np.zeros((2, BLOCK), np.int64), np.empty((n_tables, n_classes))
+        sums = np.empty((n_tables, n_classes))
         if n_classes == 2:
-            _kernels.two_class_mixture_scores(cells, target, *walk, *scores, _worth(), *places, sums, out)
+            _kernels.two_class_mixture_scores(*rows, *scores, _worth(), sums, out)
             return
         scratch = sums, np.empty(n_classes), np.empty(n_classes, np.int64)
-        _kernels.mixture_scores(cells, target, *walk, *scores, _powers(), SHARE_UNIT, *places, *scratch, out)
+        _kernels.mixture_scores(*rows, *scores, _powers(), SHARE_UNIT, *scratch, out)
 
 
 @lru_cache(maxsize=1)
