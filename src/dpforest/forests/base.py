@@ -215,8 +215,14 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         self
         """
         refuse(type(self).__name__, refused)
+        return self._trained(X, y)
+
+    def _trained(self, X: Any, y: Any, **known: Any) -> Self:
+        """Forget an earlier fit, train a copy that knows some more, and take over what it releases."""
         self._forget()
-        return self._keep(plain_copy(self, self._rules)._trained_on(X, y))
+        copied = plain_copy(self, self._rules)
+        copied.__dict__.update(known)
+        return self._keep(copied._trained_on(X, y))
 
     def _trained_on(self, X: Any, y: Any, part: Part | None = None) -> Release:
         """Take the rows, or a part of them, all the way.

@@ -23,7 +23,7 @@ from dpforest.forests.base import PrivateForest, refuse
 from dpforest.forests.foresight import Ask, Shape, codes_of, shapes_of
 from dpforest.forests.guided_config import ClassConfig, NumberConfig
 from dpforest.forests.parameters import choice, parameters, whole
-from dpforest.forests.release import PrivateRelease, Trained, plain_copy
+from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind, Ledger, Pool, row_multiplier
 from dpforest.schema import Schema
@@ -74,9 +74,7 @@ class GuidedTree(PrivateForest):
         Parameters
         ----------
         X : data frame or array of shape (n_rows, n_features), or a place
-            Private features. Data frames are matched to the schema by column name. A place is a file, a
-            folder, a pattern such as ``"visits/*.parquet"``, an Arrow dataset, a lazy frame or a data
-            frame of dask or Spark, perhaps larger than memory; see `dpforest.schema.Source`.
+            Private features, in memory or not: see `dpforest.schema.Source`.
         y : array-like of shape (n_rows,), or str
             Private target; of a place, the name of its column.
         X_public : data frame, array or place, optional
@@ -84,8 +82,7 @@ class GuidedTree(PrivateForest):
             **Nothing is promised to them.** How features spread and hang together is then learnt from them
             instead of asked of the private rows, and the budget goes to what only those can tell.
         **refused
-            Nothing else is taken. A `sample_weight` would multiply what one row can change, and the noise
-            with it, by the largest weight.
+            Nothing else is taken, no `sample_weight` either.
 
         Returns
         -------
@@ -94,10 +91,7 @@ class GuidedTree(PrivateForest):
         refuse(type(self).__name__, refused)
         if X_public is not None and are_the_same(X_public, X):
             raise ValueError(f"{type(self).__name__}: X_public is X itself, which is private.")
-        self._forget()
-        copied = plain_copy(self, self._rules)
-        copied.__dict__["_public_table"] = X_public
-        return self._keep(copied._trained_on(X, y))
+        return self._trained(X, y, _public_table=X_public)
 
     def privacy_plan(self) -> BudgetPlan:
         """Tell what `fit` will spend, by purpose. Needs no data."""
