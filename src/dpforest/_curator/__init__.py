@@ -1,6 +1,6 @@
 """The trusted core: the one owner of private rows and the complete list of questions it answers.
 
-Read `queries.py`, `sums.py`, `gradients.py` and `estimates.py` to see every query of private rows that this
+Read `queries.py`, `sums.py`, `fits.py`, `gradients.py` and `estimates.py` to see every query of private rows that this
 library can take, and `payment.py` for the one place where a mechanism meets a private table. Each query
 charges the ledger first, then counts, then adds noise, and returns only what the mechanism released.
 `observer.py` lets auditors replay void fits.
@@ -8,6 +8,7 @@ charges the ledger first, then counts, then adds noise, and returns only what th
 
 from dpforest._curator.assignment import KeyedTrees, Part
 from dpforest._curator.estimates import EstimateQueries, Named, Scorer
+from dpforest._curator.fits import ONE, FitQueries, Wanted
 from dpforest._curator.gradients import (
     QUANTILE_PARTS,
     TARGET_SPAN,
@@ -33,6 +34,7 @@ __all__ = [
     "MAX_PER_ROW",
     "MAX_ROWS",
     "MIXTURE_UNIT",
+    "ONE",
     "PART_UNIT",
     "PERMUTE_AND_FLIP",
     "QUANTILE_PARTS",
@@ -44,6 +46,7 @@ __all__ = [
     "Curator",
     "EstimateQueries",
     "Feature",
+    "FitQueries",
     "GradientQueries",
     "KeyedTrees",
     "Look",
@@ -61,6 +64,7 @@ __all__ = [
     "Utility",
     "fitting_unit",
     "gradient_unit",
+    "Wanted",
     "median_scores",
     "watched_by",
 ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpforest import mechanisms
 from dpforest._curator.observer import Look, Observer
-from dpforest.mechanisms import RandomWords, Rate
+from dpforest.mechanisms import Gradient, Problem, RandomWords, Rate, Steer
 from dpforest.privacy import (
     BudgetPlan,
     Event,
@@ -33,6 +33,7 @@ from dpforest.privacy.exact import float_at_least
 
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
 LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
+PERTURBED = "objective perturbation"
 NO_CANDIDATE = -1
 _SHARPEST = Fraction(2**20)  # a rate at which a gap of one unit decides and ties are broken at random
 
@@ -58,6 +59,17 @@ class Noise(NamedTuple):
     def __call__(self, table: NDArray[Any]) -> Noisy:
         """Add it."""
         return Noisy(self.add(table), self.sd)
+
+
+class Fit(NamedTuple):
+    """A perturbed objective that was paid for.
+
+    `minimum` takes what `dpforest.mechanisms.perturbed_minimum` takes of the rows, and returns where the
+    minimum is, in units of 2**-grid, and grid.
+    """
+
+    minimum: Callable[[Gradient, Steer], tuple[NDArray[np.int64], int]]
+    ridge: float
 
 
 class Payments:
@@ -185,6 +197,38 @@ class Payments:
             look = Look(event, mechanisms.discrete_gaussian_parameter(variance), 1, squared)
             noise = self._sell_noise(look, lambda x: mechanisms.discrete_gaussian(x, variance, self._words))
         return noise, np.zeros(size) if self._noiseless else spread
+
+    def for_fit(self, pool: str, share: Fraction, query: Query, problem: Problem) -> Fit:
+        """Charge for the minimum of a convex objective of the rows; pure epsilon only.
+
+        An observer sees, beside the answer, the gradient of the rows there, in units of the linear term: with
+        the same answer it moves between neighbours by what the linear term hides.
+        """
+        if not self._is_pure:
+            raise PrivacyError("Perturbed objectives are priced in pure epsilon.")
+        terms = mechanisms.terms(problem, self.ledger.plan.amount(pool) * share)
+        variance = mechanisms.block_norm_variance(problem.blocks[0], sum(problem.blocks), terms.rate)
+        sd = math.ldexp(math.sqrt(variance), -terms.bits)
+        parameters = {"trees_per_row": 1, "blocks": len(problem.blocks), "ridge": terms.ridge, "noise_sd": sd}
+        event = self._charge(pool, share, query, PERTURBED, parameters)
+        shape = sum(problem.blocks), problem.n_outputs
+        moves = math.ceil(problem.reach * 2**terms.bits)
+        look = Look(event, terms.rate.value, 1, moves, problem.blocks)
+
+        def minimum(gradient: Gradient, steer: Steer) -> tuple[NDArray[np.int64], int]:
+            def run(_: NDArray[np.int64]) -> NDArray[np.int64]:
+                if self._noiseless:
+                    return mechanisms.rounded_minimum(terms, gradient, steer, np.zeros(shape))
+                return mechanisms.perturbed_minimum(problem, terms, gradient, steer, self._words)
+
+            answer = self._sell(look, run)(np.zeros(shape[::-1], np.int64))
+            if self._observer is not None:
+                position = np.rint(np.ldexp(answer, mechanisms.POSITION_BITS - terms.grid)).astype(np.int64)
+                there = np.trunc(np.ldexp(gradient(position), terms.bits)).astype(np.int64).T
+                self._sell(look, np.zeros_like)(there)
+            return answer, terms.grid
+
+        return Fit(minimum, terms.ridge)
 
     def for_choice(
         self, pool: str, share: Fraction, query: Query, copies: int, score_range: int, mechanism: str

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from dpforest._curator.assignment import GivenTrees, KeyedTrees
 from dpforest._curator.cuts import balanced_cuts
 from dpforest._curator.estimates import EstimateQueries
+from dpforest._curator.fits import FitQueries
 from dpforest._curator.gradients import GradientQueries
 from dpforest._curator.observer import observer_of, question
 from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Noisy, Payments
@@ -71,7 +72,7 @@ LEAF_COUNTS, LEAF_SUMS, LABEL_SUMS = Query(Kind.LEAF_COUNTS), Query(Kind.LEAF_SU
 CHUNK_ENTRIES = 2**18  # table entries that one call of a mechanism sees
 
 
-class Curator(SumQueries, GradientQueries, EstimateQueries):
+class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
     """Owner of private rows; answers a fixed list of questions, each charged before it is looked up.
 
     Parameters

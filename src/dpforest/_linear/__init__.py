@@ -1,20 +1,19 @@
-"""Linear parts of a private model: scores that are sums over features, learnt from released sums.
+"""Linear parts of a private model: scores that are sums over features, fitted or learnt from released sums.
 
-`standard` brings ordered features to a common scale; `discriminant` makes class scores; `additive` follows a
+`standard` brings ordered features to a common scale; `class_scores` fits those of classes; `additive` follows a
 number, and `weights` says how much of what it found is to count. All ask `dpforest._curator` for sums;
 everything after that is post-processing. Trees see boxes, a linear part sees what every feature adds a little
 to; `dpforest.forests.guided_classification` and `dpforest.forests.guided_regression` combine the two.
 """
 
 from dpforest._linear.additive import AdditiveConfig, Centre, Features, additive_parts, target_units
-from dpforest._linear.discriminant import ClassScores, LinearConfig, class_scores
+from dpforest._linear.class_scores import LinearConfig, class_scores
 from dpforest._linear.standard import ordered_features, units
 from dpforest._linear.weights import Weighed, weigh_parts
 
 __all__ = [
     "AdditiveConfig",
     "Centre",
-    "ClassScores",
     "Features",
     "LinearConfig",
     "Weighed",

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import MIXTURE_UNIT, Curator, Noisy, Utility
 from dpforest._linear import (
-    ClassScores,
     LinearConfig,
     class_scores,
     ordered_features,
@@ -148,21 +147,11 @@ def _spent_on_top(depth: int, levels: int, config: ClassConfig) -> Fraction:
 
 def _linear_asks(schema: Schema, amount: float, share: Fraction, config: LinearConfig) -> list[Ask]:
     """State what `class_scores` asks with a share of the model's amount."""
-    features = set(ordered_features(schema))
-    n_ordered, scaling = len(features), share * config.scaling
-    sums = (share - scaling) * (1 - config.products) * Fraction(n_ordered, schema.n_features)
-    categories = (share - scaling) * (1 - config.products) - sums
-    n_categories = sum(int(schema.n_cells[at]) for at in range(schema.n_features) if at not in features)
-    asked = [  # part, times that it is divided, sums, blocks of sums
-        (scaling, 2, n_ordered, n_ordered),
-        (sums, 1, 1 + 2 * n_ordered, 1 + 2 * n_ordered),
-        (categories, 1, n_categories, schema.n_features - n_ordered),
-    ]
-    return [
-        Ask("model", part / times, reach=units(n_sums, amount * float(part)), blocks=n_blocks)
-        for part, times, n_sums, n_blocks in asked
-        if n_blocks
-    ]
+    n_ordered, scaling = len(ordered_features(schema)), share * config.scaling
+    if not n_ordered:
+        return []
+    one = units(n_ordered, amount * float(scaling))
+    return [Ask("model", scaling / 2, reach=one, blocks=n_ordered)]
 
 
 class _Leaves(NamedTuple):
@@ -311,11 +300,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if not linear:
             trees, (leaves, sd) = self._tree(curator, shares, rows, enough, top)
             return Trained(trees, leaves, (sd,))
-        scores = class_scores(curator, "model", linear, counts, sd, config.linear, self._public)
+        table = class_scores(curator, "model", linear, float(rows.sum()), config.linear, self._public)
         for_tree = float(shares.splits + shares.leaves)
-        trees, (leaves, sd) = self._tree(curator, shares, scores.counts, enough * for_tree, top)
+        trees, (leaves, sd) = self._tree(curator, shares, rows, enough * for_tree, top)
         read = _read_leaves(trees, leaves[0], sd, curator.ledger, config)
-        return Trained(trees, leaves, (sd,), self._mixture(curator, scores, trees, read, enough))
+        return Trained(trees, leaves, (sd,), self._mixture(curator, rows, table, trees, read, enough))
 
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
@@ -380,28 +369,25 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _mixture(
         self,
         curator: Curator,
-        scores: ClassScores,
+        rows: NDArray[np.float64],
+        table: NDArray[np.float64],
         trees: FlatTrees,
         leaves: _Leaves,
         enough: float,
     ) -> Additive:
         """Choose, by how well they predict the rows, how much the tree and the linear part weigh."""
         config = self._config
-        prior = np.log(scores.counts / scores.counts.sum())
+        prior = np.log(rows / rows.sum())
+        table = table.copy()
+        table[0] -= prior  # every row has one cell of the first feature
         to_choose = config.few_weights if enough < config.enough_to_choose else config.many_weights
-        candidates = [
-            (tree, linear, table)
-            for tree, linear in (to_choose if trees.depth else LINEAR_WEIGHTS)
-            for table in (range(len(scores.tables)) if linear else [0])
-        ]
-        weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
-        rows = float(scores.counts.sum())
-        one_in = int(max(min(enough / config.most_to_choose, rows / config.rows_to_choose), 1))
-        judged = leaves.for_judging(), scores.tables, weights, table_of, one_in
+        weights = np.array(to_choose if trees.depth else LINEAR_WEIGHTS)
+        one_in = int(max(min(enough / config.most_to_choose, rows.sum() / config.rows_to_choose), 1))
+        judged = leaves.for_judging(), table[None], weights, np.zeros(len(weights), np.int64), one_in
         best = curator.best_mixture("model", config.choosing, trees, prior, *judged)
-        tree, linear, table = candidates[best]
-        summed = linear * scores.tables[table]
-        summed[0] += prior  # every row has one cell of the first feature
+        tree, linear = weights[best]
+        summed = linear * table
+        summed[0] += prior
         return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:

@@ -3,7 +3,8 @@
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
 public lists, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs
-there are of which the best is released, `thresholds` from which count on a value may be named. Each mechanism
+there are of which the best is released, `thresholds` from which count on a value may be named, `objective`
+releases the minimum of a convex function of the rows. Each mechanism
 has a `..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it
 calls. numba is imported at the first draw.
 """
@@ -21,6 +22,16 @@ from dpforest.mechanisms.noise import (
     discrete_laplace,
     discrete_laplace_log_pmf,
     discrete_laplace_variance,
+)
+from dpforest.mechanisms.minimum import LONGEST, POSITION_BITS
+from dpforest.mechanisms.objective import (
+    Gradient,
+    Problem,
+    Steer,
+    Terms,
+    perturbed_minimum,
+    rounded_minimum,
+    terms,
 )
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
@@ -42,8 +53,14 @@ from dpforest.mechanisms.stopping import gamma_for, mean_runs, random_runs, rand
 from dpforest.mechanisms.thresholds import naming_threshold
 
 __all__ = [
+    "Gradient",
+    "LONGEST",
+    "POSITION_BITS",
+    "Problem",
     "RandomWords",
     "Rate",
+    "Steer",
+    "Terms",
     "balanced_subset_log_pmf",
     "block_norm",
     "block_norm_log_pmf",
@@ -61,12 +78,15 @@ __all__ = [
     "mean_runs",
     "naming_threshold",
     "permute_and_flip",
+    "perturbed_minimum",
     "permute_and_flip_log_pmf",
     "quantile_log_pmf",
     "quantile_range",
     "quantile_utilities",
     "random_runs",
     "random_runs_log_pmf",
+    "rounded_minimum",
     "subset_candidates",
     "subset_utilities",
+    "terms",
 ]

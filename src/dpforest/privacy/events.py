@@ -28,6 +28,7 @@ class Kind(Enum):
     SPREADS = "spreads of the features"
     FEATURE_SUMS = "features by class"
     CATEGORY_SUMS = "categories by class"
+    FITTED_WEIGHTS = "weights of the features"
     PRODUCTS = "products of the features"
     TARGET_SUMS = "features times the target"
     CATEGORY_COUNTS = "rows of each category"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP, Look
-from dpforest._curator.payment import BLOCK_NORM, GAUSSIAN
+from dpforest._curator.payment import BLOCK_NORM, GAUSSIAN, PERTURBED
 
 CHOICES = (EXPONENTIAL, PERMUTE_AND_FLIP)
 
@@ -41,7 +41,7 @@ class Movement:
         mechanism = self.look.event.mechanism
         if mechanism in CHOICES:
             parts = _ranges(change, public[0] if public else np.ones_like(change))
-        elif mechanism == BLOCK_NORM:
+        elif mechanism in (BLOCK_NORM, PERTURBED):
             starts = np.cumsum([0, *self.look.blocks[:-1]])
             parts = np.add.reduceat(np.abs(change), starts, axis=1).max(axis=1)
         else:

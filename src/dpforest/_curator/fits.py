@@ -1,0 +1,199 @@
+"""The question for scores that are fitted to the rows; see `queries` for the rules that all questions follow.
+
+`Curator` inherits it; callers are in `dpforest._linear`. Scores of a row are sums over features of a public
+function of its cell, the lines of `Block`s, times weights. The weights that minimise a convex loss of the rows
+(`dpforest._rows.pulls`) plus a random linear term and a ridge are released: one charge, however many passes
+over the rows the search takes (`dpforest.mechanisms.objective` has the proof).
+
+What one row adds to the gradient by the weights is its pull at the scores times the lines of its cells. With
+lines of L1 norm at most ONE, in units of 1 / ONE:
+
+* the sum over outputs of the largest L1 norm of a block is at most the L1 norm of the pull, `Loss.reach`;
+* the trace of its second derivative is at most `Loss.bend` times the squared length of all its lines, which is
+  at most L = sum over features of the largest squared length of a feature's lines together.
+
+How exact the gradient is, for tables of up to N = `MAX_FITTED_ROWS` rows (`_inexact`):
+
+* a score is a sum of whole numbers in units of 2**-bits, one per block, each cut by less than a unit. A pull
+  moves by at most `Loss.bend` times what the scores do, and is off by `pull_error` because it is computed.
+  Times the length of a row's lines, sqrt(L), and N.
+* sums of pulls and their products with lines are whole numbers, exact: N pulls of 2**26 times ONE are 2**62.
+* these, the linear term (below 2**32) and the ridge are added in doubles: off by 2**-18 in every coordinate.
+
+`of_positions` is not an error: it keeps the search from being asked for more than positions of 56 bits can give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from dpforest._curator.observer import Observer, question
+from dpforest._curator.payment import Payments
+from dpforest._curator.sums import Block
+from dpforest._rows import Assignment, Grid, Residual, Rows
+from dpforest._rows.pulls import MAX_FITTED_ROWS, PULL_BITS, Bends, Loss, Pulls, pull_error
+from dpforest.mechanisms import LONGEST, POSITION_BITS, Problem
+from dpforest.privacy import NeighboringRelation, PrivacyError, Query
+from dpforest.schema import Schema
+
+ONE = 64  # what stands for 1 in the lines of blocks
+SAMPLED_ROWS = 20_000  # that steer the search
+_MOST_PRODUCTS = 3000  # coordinates: with more, only their squares steer it
+_HALF = POSITION_BITS - 36  # lower bits of a position
+
+
+class Wanted(NamedTuple):
+    """Scores that numbers are to have: (y - zero) / width."""
+
+    zero: float
+    width: float
+
+
+class FitQueries:
+    """The part of the curator that fits scores."""
+
+    schema: Schema
+    _rows: Rows
+    _grid: Grid
+    _pay: Payments
+    _observer: Observer | None
+    _residual: Residual | None
+
+    def _scatter(self, n_parts: int) -> Assignment:
+        """Put each row in one of some parts, drawn secretly and independently."""
+        raise NotImplementedError
+
+    @question
+    def fitted_weights(
+        self,
+        pool: str,
+        share: Fraction,
+        query: Query,
+        blocks: Sequence[Block],
+        rows: float,
+        wanted: Wanted | None = None,
+    ) -> NDArray[np.float64]:
+        """Release the weights of all coordinates of the blocks that fit the scores to the target.
+
+        Parameters
+        ----------
+        pool, share, query
+            What pays, and for what.
+        blocks : sequence of Block
+            Public functions of features, by feature; no line has an L1 norm above `ONE`.
+        rows : float
+            Released number of rows: how many of them steer the search depends on it.
+        wanted : Wanted, optional
+            For numbers; from released values.
+
+        Returns
+        -------
+        ndarray of shape (coordinates of all blocks, n_outputs)
+            For two classes and for numbers there is one output; for numbers, scores are in units of `wanted`.
+        """
+        if self._pay.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE:
+            raise PrivacyError("This is priced for rows that come or go, not for labels that change.")
+        loss = Loss.NUMBERS
+        if wanted is None:
+            two = len(self.schema.classes.labels) == 2
+            loss = Loss.TWO_CLASSES if two else Loss.SEVERAL_CLASSES
+        fit = _Fit(loss, blocks, self.schema)
+        bought = self._pay.for_fit(pool, share, query, fit.problem)
+        one_in = max(int(rows / SAMPLED_ROWS), 1)
+        sample = self._scatter(one_in) if one_in > 1 else None
+        asked = Pulls(self._grid, loss, fit.scores(fit.nothing), fit.bits, self._residual)
+        if wanted is not None:
+            asked = replace(asked, zero=wanted.zero, per_level=1 / wanted.width)
+
+        def gradient(at: NDArray[np.int64]) -> NDArray[np.float64]:
+            return fit.along_lines(self._rows.fold(replace(asked, table=fit.scores(at))))
+
+        def steer(at: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+            about = replace(asked, table=fit.scores(at))
+            features = [block.feature for block in blocks]
+            bends = self._rows.fold(Bends(self._grid, about, features, [block.values for block in blocks], sample))
+            return fit.rough_inverse(bends, one_in, bought.ridge)
+
+        weights, grid = bought.minimum(gradient, steer)
+        return np.ldexp(weights.astype(np.float64), -grid)
+
+
+class _Fit:
+    """What is public about fitting weights of blocks: positions to scores, pulls to gradients."""
+
+    def __init__(self, loss: Loss, blocks: Sequence[Block], schema: Schema) -> None:
+        if any(np.abs(block.values).sum(axis=1).max() > ONE for block in blocks):
+            raise ValueError("A line of a block is longer than 1.")
+        n_classes = 2 if loss is Loss.NUMBERS else len(schema.classes.labels)
+        self.loss, self.blocks, self.n_outputs = loss, blocks, loss.n_outputs(n_classes)
+        self.n_features, self.n_cells = schema.n_features, int(schema.n_cells[: schema.n_features].max())
+        self.widths = [block.values.shape[1] for block in blocks]
+        self.ends = np.cumsum(self.widths)
+        # |score| <= |w| |lines| < LONGEST sqrt(number of blocks), in 62 bits
+        self.bits = min(61 - math.ceil(math.log2(LONGEST * math.sqrt(len(blocks)) + len(blocks))), PULL_BITS + 2)
+        longest = np.zeros((self.n_features, self.n_cells), np.int64)
+        for block in blocks:
+            longest[block.feature, : len(block.values)] += (block.values**2).sum(axis=1)
+        self.squared_length = Fraction(int(longest.max(axis=1).sum()), ONE**2)
+        blocks_of = tuple(self.widths)
+        bend = loss.bend * self.squared_length
+        self.problem = Problem(blocks_of, self.n_outputs, loss.reach, bend, self._inexact())
+
+    @property
+    def nothing(self) -> NDArray[np.int64]:
+        """The position at which all weights are 0."""
+        return np.zeros((sum(self.widths), self.n_outputs), np.int64)
+
+    def scores(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what every cell adds to the scores, in units of 2**-bits, for weights in whole numbers.
+
+        Lines times positions are in units of 2**-(POSITION_BITS + 6), too long for 64 bits: upper and lower
+        bits of a position are multiplied on their own (below 2**48 and 2**26), and cut to whole units.
+        """
+        high, low = at >> _HALF, at & (2**_HALF - 1)
+        cut = POSITION_BITS + 6 - self.bits  # 4 to 20
+        table = np.zeros((self.n_features, self.n_cells, self.n_outputs), np.int64)
+        for block, end, width in zip(self.blocks, self.ends, self.widths, strict=True):
+            some = slice(end - width, end)
+            whole = ((block.values @ high[some]) << (_HALF - cut)) + ((block.values @ low[some]) >> cut)
+            table[block.feature, : len(block.values)] += whole
+        return table
+
+    def along_lines(self, pulls: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the gradient by the weights from sums of pulls in two halves."""
+        found = [
+            np.ldexp((block.values.T @ upper).astype(np.float64), 24) + (block.values.T @ lower)
+            for block in self.blocks
+            for upper, lower in [pulls[:, block.feature, : len(block.values)]]
+        ]
+        return np.ldexp(np.concatenate(found), -PULL_BITS - 6)
+
+    def rough_inverse(
+        self, bends: NDArray[np.int64], one_in: int, ridge: float
+    ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return an approximate inverse of the second derivative of the objective."""
+        known = np.tril(bends) * (one_in / (64.0 * ONE**2 * self.n_outputs))
+        if len(known) > _MOST_PRODUCTS:
+            diagonal = np.diag(known)[:, None] + ridge
+            return lambda gradient: gradient / diagonal
+        known = known + np.tril(known, -1).T
+        known[np.diag_indices(len(known))] += ridge
+        factor = cho_factor(known, lower=True)
+        return lambda gradient: cho_solve(factor, gradient)
+
+    def _inexact(self) -> float:
+        length = math.sqrt(self.squared_length)
+        cut = len(self.blocks) * 2.0**-self.bits * math.sqrt(self.n_outputs)
+        size = sum(self.widths) * self.n_outputs
+        of_pulls = MAX_FITTED_ROWS * length * (cut * float(self.loss.bend) + pull_error(self.loss, self.n_outputs))
+        of_positions = MAX_FITTED_ROWS * float(self.loss.bend * self.squared_length) * 2.0**-POSITION_BITS
+        return of_pulls + (of_positions + 2.0**-18) * math.sqrt(size)
+

@@ -1,0 +1,113 @@
+"""Class scores that are sums over features, fitted to the rows in one question.
+
+Every ordered feature has a line along its standard scale or, where there are rows enough, a curve of straight
+pieces; every category has a weight. The weights minimise a logistic loss whose pull is held at one half
+(`dpforest._rows.pulls`), with a random linear term (`Curator.fitted_weights`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpforest._arrays import FloatArray
+from dpforest._curator import ONE, Block, Curator
+from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
+from dpforest.privacy import Kind, Query
+from dpforest.schema.public_rows import PublicRows
+
+
+@dataclass(frozen=True)
+class LinearConfig:
+    """Constants of the linear part; see `dpforest.forests.guided_config` for what "study" means."""
+
+    scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
+    enough_for_curves: float = 30  # rows times epsilon, per class and feature
+    fewest_knots: int = 6  # of a curve there; they grow with the fourth root of the rows
+    most_knots: int = 16
+
+
+DEFAULTS = LinearConfig()
+
+
+def class_scores(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    rows: float,
+    config: LinearConfig = DEFAULTS,
+    public: PublicRows | None = None,
+) -> FloatArray:
+    """Fit scores of all classes that are added over the features of a row.
+
+    Parameters
+    ----------
+    curator : Curator
+        Owner of the rows.
+    pool : str
+        Pool of the budget plan to spend.
+    share : Fraction
+        Part of it.
+    rows : float
+        Released number of rows.
+    config : LinearConfig
+        Constants.
+    public : PublicRows, optional
+        Rows that tell scales, of which nothing is asked then.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_cells, n_classes)
+    """
+    schema = curator.schema
+    ordered = ordered_features(schema)
+    scaling = share * config.scaling if ordered and public is None else Fraction(0)
+    scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
+    n_classes = len(schema.classes.labels)
+    per_sum = rows * told_epsilon(curator, pool, share) / (n_classes * schema.n_features)
+    n_knots = 0
+    if per_sum >= config.enough_for_curves:
+        grown = config.fewest_knots * (per_sum / config.enough_for_curves) ** 0.25
+        n_knots = min(round(grown), config.most_knots)
+    blocks = additive_blocks(curator, dict(zip(ordered, scales, strict=True)), n_knots)
+    weights = curator.fitted_weights(pool, share - scaling, Query(Kind.FITTED_WEIGHTS), blocks, rows)
+    found = scores_of(blocks, weights, (schema.n_features, int(schema.n_cells[: schema.n_features].max())))
+    return np.concatenate([-found / 2, found / 2], axis=2) if n_classes == 2 else found
+
+
+def additive_blocks(curator: Curator, scales: dict[int, FloatArray], n_knots: int) -> list[Block]:
+    """Make public functions of all features: a constant, lines or curves along scales, and categories."""
+    n_cells = curator.schema.n_cells
+    blocks = [Block(0, np.full((int(n_cells[0]), 1), ONE, np.int64))]
+    for at in range(curator.schema.n_features):
+        if at not in scales:
+            blocks.append(Block(at, ONE * np.eye(int(n_cells[at]), dtype=np.int64)))
+        elif n_knots < 2 or curator.schema.n_cells[at] <= 4:
+            blocks.append(Block(at, np.trunc(ONE * scales[at]).astype(np.int64)[:, None]))
+        else:
+            blocks.append(Block(at, _hats(scales[at], n_knots)))
+    return blocks
+
+
+def scores_of(blocks: list[Block], weights: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Add up what weights of blocks make of every cell."""
+    found = np.zeros((*shape, weights.shape[1]))
+    first = 0
+    for block in blocks:
+        width = block.values.shape[1]
+        found[block.feature, : len(block.values)] += block.values @ weights[first : first + width] / ONE
+        first += width
+    return found
+
+
+def _hats(scale: FloatArray, n_knots: int) -> np.ndarray:
+    """Write a place between -1 and 1 as shares of the two knots beside it; missing and unknown: none."""
+    place = (scale[:-2] + 1) / 2 * (n_knots - 1)
+    below = np.minimum(place.astype(np.int64), n_knots - 2)
+    above = np.rint(ONE * (place - below)).astype(np.int64)
+    found = np.zeros((len(scale), n_knots), np.int64)
+    row = np.arange(len(place))
+    found[row, below], found[row, below + 1] = ONE - above, above
+    return found
