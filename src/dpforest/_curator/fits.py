@@ -119,7 +119,9 @@ class FitQueries:
         def steer(at: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
             about = replace(asked, table=fit.scores(at))
             features = [block.feature for block in blocks]
-            bends = self._rows.fold(Bends(self._grid, about, features, [block.values for block in blocks], sample))
+            bends = self._rows.fold(
+                Bends(self._grid, about, features, [block.values for block in blocks], sample)
+            )
             return fit.rough_inverse(bends, one_in, bought.ridge)
 
         weights, grid = bought.minimum(gradient, steer)
@@ -138,7 +140,9 @@ class _Fit:
         self.widths = [block.values.shape[1] for block in blocks]
         self.ends = np.cumsum(self.widths)
         # |score| <= |w| |lines| < LONGEST sqrt(number of blocks), in 62 bits
-        self.bits = min(61 - math.ceil(math.log2(LONGEST * math.sqrt(len(blocks)) + len(blocks))), PULL_BITS + 2)
+        self.bits = min(
+            61 - math.ceil(math.log2(LONGEST * math.sqrt(len(blocks)) + len(blocks))), PULL_BITS + 2
+        )
         longest = np.zeros((self.n_features, self.n_cells), np.int64)
         for block in blocks:
             longest[block.feature, : len(block.values)] += (block.values**2).sum(axis=1)
@@ -193,7 +197,8 @@ class _Fit:
         length = math.sqrt(self.squared_length)
         cut = len(self.blocks) * 2.0**-self.bits * math.sqrt(self.n_outputs)
         size = sum(self.widths) * self.n_outputs
-        of_pulls = MAX_FITTED_ROWS * length * (cut * float(self.loss.bend) + pull_error(self.loss, self.n_outputs))
+        of_pulls = (
+            MAX_FITTED_ROWS * length * (cut * float(self.loss.bend) + pull_error(self.loss, self.n_outputs))
+        )
         of_positions = MAX_FITTED_ROWS * float(self.loss.bend * self.squared_length) * 2.0**-POSITION_BITS
         return of_pulls + (of_positions + 2.0**-18) * math.sqrt(size)
-

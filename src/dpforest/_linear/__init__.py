@@ -8,17 +8,21 @@ to; `dpforest.forests.guided_classification` and `dpforest.forests.guided_regres
 
 from dpforest._linear.additive import AdditiveConfig, Centre, Features, additive_parts, target_units
 from dpforest._linear.class_scores import LinearConfig, class_scores
+from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
 from dpforest._linear.standard import ordered_features, units
 from dpforest._linear.weights import Weighed, weigh_parts
 
 __all__ = [
     "AdditiveConfig",
     "Centre",
+    "ClassScores",
+    "DiscriminantConfig",
     "Features",
     "LinearConfig",
     "Weighed",
     "additive_parts",
     "class_scores",
+    "discriminant_scores",
     "ordered_features",
     "target_units",
     "units",

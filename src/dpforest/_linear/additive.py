@@ -26,7 +26,7 @@ import numpy as np
 
 from dpforest._arrays import FloatArray
 from dpforest._curator import MAX_PER_ROW, Block, Curator
-LEAST_EPSILON = 1e-3
+from dpforest._linear.discriminant import LEAST_EPSILON
 from dpforest._linear.standard import (
     ordered_features,
     product_units,

@@ -24,7 +24,11 @@ class LinearConfig:
     """Constants of the linear part; see `dpforest.forests.guided_config` for what "study" means."""
 
     scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
-    enough_for_curves: float = 30  # rows times epsilon, per class and feature
+    enough_for_squares: tuple[float, float] = (
+        10,
+        25,
+    )  # rows times epsilon, per class and feature; 2 and more classes
+    enough_for_curves: float = 150
     fewest_knots: int = 6  # of a curve there; they grow with the fourth root of the rows
     most_knots: int = 16
 
@@ -66,26 +70,34 @@ def class_scores(
     scaling = share * config.scaling if ordered and public is None else Fraction(0)
     scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
     n_classes = len(schema.classes.labels)
-    per_sum = rows * told_epsilon(curator, pool, share) / (n_classes * schema.n_features)
-    n_knots = 0
+    epsilon = told_epsilon(curator, pool, share)
+    per_sum = rows * epsilon / (n_classes * schema.n_features * (1 + epsilon / 2))
+    shape, n_knots = "line", 0
     if per_sum >= config.enough_for_curves:
+        shape = "curve"
         grown = config.fewest_knots * (per_sum / config.enough_for_curves) ** 0.25
         n_knots = min(round(grown), config.most_knots)
-    blocks = additive_blocks(curator, dict(zip(ordered, scales, strict=True)), n_knots)
+    elif per_sum >= config.enough_for_squares[n_classes > 2]:
+        shape = "square"
+    blocks = additive_blocks(curator, dict(zip(ordered, scales, strict=True)), shape, n_knots)
     weights = curator.fitted_weights(pool, share - scaling, Query(Kind.FITTED_WEIGHTS), blocks, rows)
     found = scores_of(blocks, weights, (schema.n_features, int(schema.n_cells[: schema.n_features].max())))
     return np.concatenate([-found / 2, found / 2], axis=2) if n_classes == 2 else found
 
 
-def additive_blocks(curator: Curator, scales: dict[int, FloatArray], n_knots: int) -> list[Block]:
+def additive_blocks(curator: Curator, scales: dict[int, FloatArray], shape: str, n_knots: int) -> list[Block]:
     """Make public functions of all features: a constant, lines or curves along scales, and categories."""
     n_cells = curator.schema.n_cells
     blocks = [Block(0, np.full((int(n_cells[0]), 1), ONE, np.int64))]
     for at in range(curator.schema.n_features):
         if at not in scales:
             blocks.append(Block(at, ONE * np.eye(int(n_cells[at]), dtype=np.int64)))
-        elif n_knots < 2 or curator.schema.n_cells[at] <= 4:
+        elif shape != "curve" or curator.schema.n_cells[at] <= 4:
             blocks.append(Block(at, np.trunc(ONE * scales[at]).astype(np.int64)[:, None]))
+            if shape == "square" and curator.schema.n_cells[at] > 4:
+                square = 1.5 * scales[at] ** 2 - 0.5
+                square[-2:] = 0.0
+                blocks.append(Block(at, np.trunc(ONE * square).astype(np.int64)[:, None]))
         else:
             blocks.append(Block(at, _hats(scales[at], n_knots)))
     return blocks

@@ -100,13 +100,21 @@ def standard_scales(
         sums, variance = curator.lookup_sums(pool, share / 2, Query(kind), blocks, one, by_class=False)
         return sums[0] / (one * rows), math.sqrt(variance[0]) / (one * rows)
 
-    centre, _ = means(places, Kind.CENTRES)
-    centre = np.clip(centre, -1, 1)
+    centre = np.clip(_drawn_together(*means(places, Kind.CENTRES)), -1, 1)
     # distances lie between 0 and 2; less 1 they are as small as can be
     away = [np.abs(place - c) - 1 for place, c in zip(places, centre, strict=True)]
     spread, noise = means(away, Kind.SPREADS)
-    spread = np.maximum(spread + 1, max(LEAST_SPREAD, noise))
+    surest = noise / math.sqrt(len(features))  # noise of their mean, to which they are drawn
+    spread = np.maximum(_drawn_together(spread, noise) + 1, max(LEAST_SPREAD, surest))
     return [_scale(place, c, s) for place, c, s in zip(places, centre, spread, strict=True)]
+
+
+def _drawn_together(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    """Draw noisy values towards their mean, as far as noise explains how they differ."""
+    mean = values.mean()
+    differ = max(float(((values - mean) ** 2).mean()) - noise**2, 0.0)
+    drawn: NDArray[np.float64] = mean + differ / max(differ + noise**2, 1e-12) * (values - mean)
+    return drawn
 
 
 def _scale(places: NDArray[np.float64], centre: float, spread: float) -> NDArray[np.float64]:

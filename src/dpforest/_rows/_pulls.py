@@ -64,8 +64,8 @@ def two_classes(cells, target, table, unit, powers, out):
 
 
 @kernel
-def several_classes(cells, target, table, unit, powers, score, power, out):
-    """Pulls at the scores of all classes: p - e_y, scaled so that the class of the row is pulled by 1/2 at most.
+def several_classes(cells, target, table, unit, powers, most, score, power, out):
+    """Pulls at the scores of all classes: p - e_y, scaled so that the row's own class is pulled by `most` at most.
 
     p is the softmax of the scores and e_y the corner of the row's class. `score` and `power` are scratch.
     """
@@ -87,9 +87,7 @@ def several_classes(cells, target, table, unit, powers, score, power, out):
             power[k] = _power((highest - score[k]) * unit, powers)
             if k != own:
                 others += power[k]
-        size = others / (others + power[own])
-        if size > 0.5:
-            size = 0.5
+        size = min(others / (others + power[own]), most)
         for k in range(n_classes):
             pull = -size if k == own else (power[k] / others * size if others > 0.0 else 0.0)
             _add(cells, i, pull, k, out[0], out[1])

@@ -41,6 +41,7 @@ MAX_FITTED_ROWS = 2**30
 """Most rows of a table to which scores are fitted: for more, sums of pulls would not be exact enough."""
 
 PULL_BITS = 50
+MOST_PULL = Fraction(3, 4)  # at the class of a row, of several: study
 FARTHEST = 8.0  # targets of numbers are at most so many widths away from their centre
 _LARGEST_POWER = 45
 _WEIGHT = 64  # what the largest second derivative is in products
@@ -57,10 +58,11 @@ class Loss(Enum):
     def reach(self) -> Fraction:
         """L1 norm of the longest pull.
 
-        Two classes: 1/2. Several: the class of the row is pulled by at most 1/2, all others together by as
-        much in the other direction. Numbers: 1.
+        Two classes: 1/2. Several: the class of the row is pulled by at most `MOST_PULL`, all others together
+        by as much in the other direction. Numbers: 1.
         """
-        return Fraction(1, 2) if self is Loss.TWO_CLASSES else Fraction(1)
+        reaches = {Loss.TWO_CLASSES: Fraction(1, 2), Loss.SEVERAL_CLASSES: 2 * MOST_PULL}
+        return reaches.get(self, Fraction(1))
 
     @property
     def bend(self) -> Fraction:
@@ -68,11 +70,11 @@ class Loss(Enum):
 
         Two classes: p (1 - p) <= 1/4. Numbers: 1. Several: let T be the log of the sum of exp(score) over
         the other classes, less the score of the row's own, t its share 1 - p_y and q the shares among the
-        others. The loss is g(T) with g' = min(t, 1/2). Where t < 1/2 its second derivative is
-        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2 <= 2 t - t**2 <= 3/4;
-        elsewhere (diag q - q q') / 2, of trace below 1/2.
+        others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m its second derivative is
+        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2 <= 2 m - m**2;
+        elsewhere m (diag q - q q'), of trace below m, which is less.
         """
-        bends = {Loss.TWO_CLASSES: Fraction(1, 4), Loss.SEVERAL_CLASSES: Fraction(3, 4)}
+        bends = {Loss.TWO_CLASSES: Fraction(1, 4), Loss.SEVERAL_CLASSES: (2 - MOST_PULL) * MOST_PULL}
         return bends.get(self, Fraction(1))
 
     def n_outputs(self, n_classes: int) -> int:
@@ -136,7 +138,9 @@ class Pulls(_Spec):
         elif self.loss is Loss.SEVERAL_CLASSES:
             n = self.table.shape[2]
             scratch = np.empty(n, np.int64), np.empty(n)
-            _pulls.several_classes(block.cells, target, self.table, unit, _powers(), *scratch, out)
+            _pulls.several_classes(
+                block.cells, target, self.table, unit, _powers(), float(MOST_PULL), *scratch, out
+            )
         else:
             how = unit, float(self.zero), float(self.per_level), FARTHEST
             _pulls.numbers(block.cells, target, self.table, *how, out)

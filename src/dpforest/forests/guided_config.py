@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpforest._linear import AdditiveConfig, LinearConfig
+from dpforest._linear import AdditiveConfig, DiscriminantConfig, LinearConfig
 from dpforest._trees import PruningConfig
 from dpforest.forests.pools import COUNTING
 
@@ -22,11 +22,11 @@ NEVER = float("inf")
 
 Weights = tuple[tuple[float, float], ...]  # of the tree and of the linear part
 
-_FEW_WEIGHTS = (1.0, 0.0), (1.0, 0.3), (1.0, 0.7), (0.5, 0.7), (0.0, 1.0)
+_FEW_WEIGHTS = (1.0, 0.0), (1.0, 0.3), (0.7, 0.7), (0.3, 1.0), (0.0, 1.0), (0.0, 2.0)
 _MANY_WEIGHTS = tuple(
     (tree, linear)
-    for tree in (0.0, 0.5, 1.0, 1.5)
-    for linear in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+    for tree in (0.0, 0.2, 0.4, 0.7, 1.0)
+    for linear in (0.0, 0.3, 0.5, 0.7, 1.0, 1.5, 2.5)
     if tree + linear > 0
 )
 
@@ -50,6 +50,7 @@ class ClassConfig:
     # --- parts of the model's budget
     choosing: Fraction = Fraction(5, 100)  # weights of the two parts; study: 3 to 10 % are alike
     telling: Fraction = Fraction(2, 100)  # whether a tree alone will do; a count of rows is cheap
+    top: Fraction = Fraction(22, 100)  # the levels that tell
     splitting: Fraction = Fraction(
         70, 100
     )  # of the tree's, the rest is for leaves; study: 60 to 75 % are alike
@@ -77,6 +78,7 @@ class ClassConfig:
     some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
     many_per_sum: float = 2000  # from here on, 20 %
     linear: LinearConfig = field(default_factory=LinearConfig)
+    discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
 
     # --- whether the tree will do alone
     deep_enough_to_tell: float = 5  # levels; a shallower tree says too little ...
