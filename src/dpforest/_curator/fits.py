@@ -40,7 +40,7 @@ from dpforest._curator.payment import Payments
 from dpforest._curator.sums import Block
 from dpforest._rows import Assignment, Grid, Residual, Rows
 from dpforest._rows.pulls import MAX_FITTED_ROWS, PULL_BITS, Bends, Loss, Pulls, pull_error
-from dpforest.mechanisms import LONGEST, POSITION_BITS, Problem
+from dpforest.mechanisms import LONGEST, POSITION_BITS, Problem, terms
 from dpforest.privacy import NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Schema
 
@@ -70,6 +70,19 @@ class FitQueries:
     def _scatter(self, n_parts: int) -> Assignment:
         """Put each row in one of some parts, drawn secretly and independently."""
         raise NotImplementedError
+
+    @staticmethod
+    def can_fit(epsilon: Fraction, widths: Sequence[int], schema: Schema) -> bool:
+        """Tell whether an epsilon is not too small to fit the weights of such blocks; no row is asked."""
+        is_class = schema.target is not None and hasattr(schema.target, "labels")
+        n_classes = len(schema.classes.labels) if is_class else 1
+        n_outputs = n_classes if n_classes > 2 else 1
+        length = Fraction(len(widths) + 1)
+        try:
+            terms(Problem((1, *widths), n_outputs, Fraction(2), length, 1.0), epsilon)
+        except ValueError:
+            return False
+        return True
 
     @question
     def fitted_weights(

@@ -7,7 +7,7 @@ to; `dpforest.forests.guided_classification` and `dpforest.forests.guided_regres
 """
 
 from dpforest._linear.additive import AdditiveConfig, Centre, Features, additive_parts, target_units
-from dpforest._linear.class_scores import LinearConfig, class_scores
+from dpforest._linear.class_scores import LinearConfig, can_be_fitted, class_scores
 from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
 from dpforest._linear.standard import ordered_features, units
 from dpforest._linear.weights import Weighed, weigh_parts
@@ -21,6 +21,7 @@ __all__ = [
     "LinearConfig",
     "Weighed",
     "additive_parts",
+    "can_be_fitted",
     "class_scores",
     "discriminant_scores",
     "ordered_features",

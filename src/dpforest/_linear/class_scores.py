@@ -16,6 +16,7 @@ from dpforest._arrays import FloatArray
 from dpforest._curator import ONE, Block, Curator
 from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
 from dpforest.privacy import Kind, Query
+from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
 
 
@@ -83,6 +84,13 @@ def class_scores(
     weights = curator.fitted_weights(pool, share - scaling, Query(Kind.FITTED_WEIGHTS), blocks, rows)
     found = scores_of(blocks, weights, (schema.n_features, int(schema.n_cells[: schema.n_features].max())))
     return np.concatenate([-found / 2, found / 2], axis=2) if n_classes == 2 else found
+
+
+def can_be_fitted(schema: Schema, epsilon: Fraction, config: LinearConfig = DEFAULTS) -> bool:
+    """Tell whether weights for an epsilon can be drawn, however many there may come to be; no row is asked."""
+    ordered = ordered_features(schema)
+    widths = [config.most_knots if at in ordered else int(n) for at, n in enumerate(schema.n_cells)]
+    return Curator.can_fit(epsilon * (1 - config.scaling), widths[: schema.n_features], schema)
 
 
 def additive_blocks(curator: Curator, scales: dict[int, FloatArray], shape: str, n_knots: int) -> list[Block]:

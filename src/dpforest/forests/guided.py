@@ -30,9 +30,8 @@ from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows, are_the_same
 
 _FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
-_TOLD = "telling whether the tree will do alone"
 LINEAR_KINDS = {
-    Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.TARGET_SUMS,
+    Kind.CENTRES, Kind.SPREADS, Kind.FITTED_WEIGHTS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.TARGET_SUMS,
     Kind.CATEGORY_COUNTS,
 }  # fmt: skip
 # What the queries on the ledger are for.
@@ -41,10 +40,9 @@ _PARTS: dict[str, set[Kind]] = {
     "where the target lies": {
         Kind.TARGET_MEDIAN, Kind.TARGET_DISTANCE, Kind.LOWER_BOUND, Kind.UPPER_BOUND, Kind.TARGET_MEAN,
     },
-    "sums over features, for the linear part": LINEAR_KINDS,
+    "the linear part": LINEAR_KINDS,
     "weighing what they say about the target": {Kind.PART_PRODUCTS},
     "splits of the tree": {Kind.SPLITS, Kind.NODE_TARGETS},
-    _TOLD: {Kind.MAJORITY},
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
     "weighing the tree against the linear part": {Kind.PART_WEIGHTS},
 }  # fmt: skip
@@ -204,8 +202,6 @@ class GuidedTree(PrivateForest):
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
         if self._knows_public_rows:
             lines.append(_FROM_PUBLIC_ROWS)
-        if any(event.kind is Kind.MAJORITY for event in self.ledger_):
-            lines.append(self._what_was_told())
         if any(event.kind is Kind.TARGET_SUMS for event in self.ledger_):
             lines.append(
                 "A sum over features explained a good part of the target; trees follow what it left."
@@ -224,10 +220,6 @@ class GuidedTree(PrivateForest):
             f"{which} has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
         )
         return "\n".join(lines)
-
-    def _what_was_told(self) -> str:
-        """Say what came of the look at the first levels of the tree."""
-        raise NotImplementedError
 
     def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
         """Part of the budget for sums over features, by a rule that takes rows times epsilon.

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest._curator import MIXTURE_UNIT, Curator, Noisy, Utility
 from dpforest._linear import (
     LinearConfig,
+    can_be_fitted,
     class_scores,
     discriminant_scores,
     ordered_features,
@@ -60,16 +61,6 @@ _TREES = """n_estimators : int or None, default=None
         Without delta there is one tree. With delta the number of rounds, up to 100; None follows from a noisy
         count.
     """
-
-
-class _Top(NamedTuple):
-    """First levels of a tree and what they cost, as a part of the model's budget."""
-
-    tree: FlatTrees
-    spent: Fraction
-
-
-_NOTHING_GROWN = _Top(FlatTrees.unsplit(1, 0), Fraction(0))
 
 
 def classes_to_count(
@@ -114,45 +105,37 @@ def classes_to_count(
 def least_shares(depth: int, config: ClassConfig = DEFAULTS) -> tuple[Fraction, Fraction, Fraction]:
     """Return the least parts of the model's budget for the splits of a level, its centres, and the leaves.
 
-    All paths of a fit are tried: with a linear part or without one, with first levels of a tree that are
-    judged before the others, with all levels centred, to any depth up to `depth`.
+    With a linear part or without one, with all levels centred, to any depth up to `depth`.
     """
     splits, centres = [Fraction(1)], [Fraction(1)]
-    leaves = [config.allocate(False, config.linear_alone).leaves]
-    for wanted, linear in itertools.product(range(depth + 1), (Fraction(0), *config.beside_a_tree)):
-        shares = config.allocate(True, linear)
-        levels = _levels_to_tell(wanted, config)
-        spent = _spent_on_top(levels, config)
-        leaves += [shares.leaves, shares.splits + shares.leaves - spent]
-        parts = [(spent, levels, max(levels - 1, 0))]
-        for grown in range(levels + 1, wanted + 1):
-            parts.append((shares.splits - spent, grown - levels, grown - max(levels, 1)))
-        for share, n_levels, n_centred in parts:
-            for_splits, for_centres = guided_shares(share, n_levels, n_centred, True, config.level_ratio)
-            splits += for_splits
-            centres += for_centres
+    leaves = [config.allocate(config.linear_alone).leaves]
+    for wanted, linear in itertools.product(range(1, depth + 1), (Fraction(0), *config.beside_a_tree)):
+        shares = config.allocate(linear)
+        leaves.append(shares.leaves)
+        for_splits, for_centres = guided_shares(shares.splits, wanted, wanted - 1, True, config.level_ratio)
+        splits += for_splits
+        centres += for_centres
     return min(splits), min(centres), min(leaves)
 
 
-def _levels_to_tell(depth: int, config: ClassConfig) -> int:
-    """Levels of a tree that are judged before the others are grown."""
-    if depth < config.deep_enough_to_tell:
-        return 0
-    return min(depth - config.levels_left, config.most_levels_to_tell)
-
-
-def _spent_on_top(levels: int, config: ClassConfig) -> Fraction:
-    """Return what these first levels cost, as a part of the model's budget: no more than any tree has."""
-    return config.top if levels else Fraction(0)
-
-
-def _linear_asks(schema: Schema, amount: float, share: Fraction, config: LinearConfig) -> list[Ask]:
-    """State what `class_scores` asks with a share of the model's amount."""
-    n_ordered, scaling = len(ordered_features(schema)), share * config.scaling
-    if not n_ordered:
-        return []
-    one = units(n_ordered, amount * float(scaling))
-    return [Ask("model", scaling / 2, reach=one, blocks=n_ordered)]
+def _discriminant_asks(schema: Schema, amount: float, share: Fraction, config: ClassConfig) -> list[Ask]:
+    """State what `discriminant_scores` asks with a share of the model's amount."""
+    features, alone = set(ordered_features(schema)), config.discriminant
+    n_ordered, scaling = len(features), share * alone.scaling
+    sums = (share - scaling) * (1 - alone.products) * Fraction(n_ordered, schema.n_features)
+    categories = (share - scaling) * (1 - alone.products) - sums
+    n_categories = sum(int(schema.n_cells[at]) for at in range(schema.n_features) if at not in features)
+    asked = [  # part, times that it is divided, sums, blocks of sums
+        (scaling, 2, n_ordered, n_ordered),
+        (min(config.beside_a_tree) * config.linear.scaling, 2, n_ordered, n_ordered),  # of fitted scores
+        (sums, 1, 1 + 2 * n_ordered, 1 + 2 * n_ordered),
+        (categories, 1, n_categories, schema.n_features - n_ordered),
+    ]
+    return [
+        Ask("model", part / times, reach=units(n_sums, amount * float(part)), blocks=n_blocks)
+        for part, times, n_sums, n_blocks in asked
+        if n_blocks
+    ]
 
 
 class _Leaves(NamedTuple):
@@ -267,25 +250,20 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         config = self._config
         splits, centres, leaves = least_shares(shape.depth, config)
         amount = float(self.privacy_plan().amount("model"))
-        least_and_most = config.least_kept, config.linear_alone
-        little, much = (_linear_asks(schema, amount, share, config.linear) for share in least_and_most)
         return [
             Ask("count"),
             choose("model", splits, 1, Utility.CENTRED.range_for(schema)),
             Ask("model", centres),
-            Ask("model", config.telling),
             Ask("model", leaves),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
-            *little,
-            *much,
+            *_discriminant_asks(schema, amount, config.linear_alone, config),
         ]
 
     def _train_purely(self, curator: Curator) -> Trained:
-        """Count, tell whether a tree will do, learn the linear part, grow the tree, weigh the two.
+        """Count, learn the linear part, grow the tree, weigh the two.
 
         What is asked next follows from what was released before, never from rows; whichever way a fit goes,
-        `allocate` divides the pool "model" into parts that add up to 1, and first levels that were grown to
-        tell (`top.spent`) are taken off the part for splits. So all ways cost the same.
+        `allocate` divides the pool "model" into parts that add up to 1. So all ways cost the same.
         """
         config = self._config
         released, sd = curator.class_counts("count")
@@ -293,13 +271,12 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
         linear = self._for_sums(lambda many: self._linear_share(many, len(counts), curator.schema), enough)
-        levels = _levels_to_tell(self._depth(enough), config) if 0 < linear < Fraction(1, 2) else 0
-        top = self._top(curator, rows, enough, levels) if levels else _NOTHING_GROWN
-        if levels and self._does_well(curator, top.tree, rows):
-            linear = min(linear, config.kept(enough / len(counts) / curator.schema.n_features))
-        shares = config.allocate(levels > 0, linear)
+        amount = curator.ledger.plan.amount("model") * linear
+        if 0 < linear < config.linear_alone and not can_be_fitted(curator.schema, amount, config.linear):
+            linear = Fraction(0)
+        shares = config.allocate(linear)
         if not linear:
-            trees, (leaves, sd) = self._tree(curator, shares, rows, enough, top)
+            trees, (leaves, sd) = self._tree(curator, shares, rows, enough)
             return Trained(trees, leaves, (sd,))
         if linear == config.linear_alone:
             found = discriminant_scores(
@@ -311,7 +288,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
             tables = class_scores(*of_part)[None]
         for_tree = float(shares.splits + shares.leaves)
-        trees, (leaves, sd) = self._tree(curator, shares, rows, enough * for_tree, top)
+        trees, (leaves, sd) = self._tree(curator, shares, rows, enough * for_tree)
         read = _read_leaves(trees, leaves[0], sd, curator.ledger, config)
         return Trained(trees, leaves, (sd,), self._mixture(curator, rows, tables, trees, read, enough))
 
@@ -334,7 +311,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if alone and per_class < config.enough_beside_many and per_sum < config.loud_sums:
             return config.linear_alone
         if per_sum < config.some_per_sum:
-            return much if n_classes > 2 else some
+            return much
         return some if per_sum < config.many_per_sum else little
 
     def _depth(self, enough: float) -> int:
@@ -345,35 +322,17 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             else depth_by_evidence(enough, self._config.rows_per_leaf, 2, most)
         )
 
-    def _top(self, curator: Curator, rows: NDArray[np.float64], enough: float, levels: int) -> _Top:
-        """Grow the first levels of a tree to which the rest of the budget may go."""
-        spent = _spent_on_top(levels, self._config)
-        shares = rows / rows.sum()
-        counted = classes_to_count(levels, shares, enough / len(rows), self._config)
-        ratio = self._config.level_ratio
-        return _Top(grow_guided(curator, "model", spent, levels, shares, counted, ratio=ratio), spent)
-
-    def _does_well(self, curator: Curator, top: FlatTrees, rows: NDArray[np.float64]) -> bool:
-        """Tell whether the first levels of a tree go far from naming one class to naming one per leaf."""
-        shares = np.sort(rows / rows.sum())[::-1]
-        named = curator.rows_of_majority("model", top, self._config.telling).values[0]
-        right = float(named) / float(rows.sum())
-        worst, best = float(shares[0]), float(shares[: top.n_leaves].sum())
-        return right - worst >= self._config.well_done * (best - worst)
-
     def _tree(
-        self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float, top: _Top
+        self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float
     ) -> tuple[FlatTrees, Noisy]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
-        depth = max(self._depth(enough), top.tree.depth) if shares.splits else 0
-        # a tree that is grown no further leaves all that is left to its leaves
-        splitting = shares.splits - top.spent if depth > top.tree.depth else Fraction(0)
+        depth = self._depth(enough) if shares.splits else 0
+        splitting = shares.splits if depth else Fraction(0)
         of_class = rows / rows.sum()
         counted = classes_to_count(depth, of_class, enough / len(rows), self._config)
         ratio = self._config.level_ratio
-        trees = grow_guided(curator, "model", splitting, depth, of_class, counted, top.tree, ratio=ratio)
-        left = shares.splits + shares.leaves - top.spent - splitting
-        return trees, curator.leaf_histograms("model", trees, left)
+        trees = grow_guided(curator, "model", splitting, depth, of_class, counted, ratio=ratio)
+        return trees, curator.leaf_histograms("model", trees, shares.splits + shares.leaves - splitting)
 
     def _mixture(
         self,
@@ -431,12 +390,6 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         spread = np.sqrt(np.average((leaves.scores - mean) ** 2, axis=0, weights=rows)).mean()
         found = found + additive.tree_weight * float(spread) * of_tree
         return found / max(float(found.sum()), 1e-12)
-
-    def _what_was_told(self) -> str:
-        spent = sum(event.cost for event in self.ledger_ if event.kind in LINEAR_KINDS)
-        if spent < min(self._config.beside_a_tree) * self.ledger_.plan.amount("model"):
-            return "The first levels of the tree did well, so a linear part got little beside it."
-        return "The first levels of the tree did not do well enough, so a linear part was asked for."
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)

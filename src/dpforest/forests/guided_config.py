@@ -34,7 +34,6 @@ _MANY_WEIGHTS = tuple(
 class ClassShares(NamedTuple):
     """Where the model's budget goes: parts that add up to 1."""
 
-    telling: Fraction
     linear: Fraction
     choosing: Fraction
     splits: Fraction
@@ -49,8 +48,6 @@ class ClassConfig:
 
     # --- parts of the model's budget
     choosing: Fraction = Fraction(5, 100)  # weights of the two parts; study: 3 to 10 % are alike
-    telling: Fraction = Fraction(2, 100)  # whether a tree alone will do; a count of rows is cheap
-    top: Fraction = Fraction(22, 100)  # the levels that tell
     splitting: Fraction = Fraction(
         70, 100
     )  # of the tree's, the rest is for leaves; study: 60 to 75 % are alike
@@ -58,9 +55,9 @@ class ClassConfig:
         1414, 1000
     )  # of a level to the one above; study: +0.5 points over equal ones
     beside_a_tree: tuple[Fraction, Fraction, Fraction] = (  # linear part: study, by rows per sum (below)
-        Fraction(20, 100),
         Fraction(30, 100),
         Fraction(40, 100),
+        Fraction(50, 100),
     )
     linear_alone: Fraction = Fraction(
         93, 100
@@ -68,7 +65,7 @@ class ClassConfig:
     least_for_splits: Fraction = Fraction(1, 10)  # with less a tree is one leaf
 
     # --- when a linear part is asked for; rows times epsilon, per class
-    enough_for_both: float = 500  # with fewer a tree alone is better (study) ...
+    enough_for_both: float = 300  # with fewer a tree alone is better (study) ...
     least_per_sum: float = 4  # ... as with fewer of them per feature: sums would drown in noise
     many_classes: float = 8  # from so many on a starved tree could not tell them apart: linear part alone ...
     least_per_sum_alone: float = 2  # ... from so many per feature on ...
@@ -79,16 +76,6 @@ class ClassConfig:
     many_per_sum: float = 2000  # from here on, 20 %
     linear: LinearConfig = field(default_factory=LinearConfig)
     discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
-
-    # --- whether the tree will do alone
-    deep_enough_to_tell: float = 5  # levels; a shallower tree says too little ...
-    levels_left: int = 2  # ... of these so many are grown only afterwards ...
-    most_levels_to_tell: int = 4  # ... and at most so many before
-    well_done: float = 0.7  # of the way from one class everywhere to one class per leaf; study
-    least_kept: Fraction = Fraction(
-        10, 100
-    )  # a linear part that stays beside a tree that does well gets this ...
-    kept_per_sum: float = 5  # ... or so many rows times epsilon, of its own, per class and feature
 
     # --- the tree
     most_levels: int = 10  # deeper ones gain nothing up to epsilon 10 (study), and cost room
@@ -110,37 +97,24 @@ class ClassConfig:
     few_weights: Weights = _FEW_WEIGHTS
     many_weights: Weights = _MANY_WEIGHTS
 
-    def kept(self, per_sum: float) -> Fraction:
-        """Part of the budget of a linear part beside a tree that does well, or that of others if it is less.
-
-        Examples
-        --------
-        >>> [str(ClassConfig().kept(per_sum)) for per_sum in (20.0, 1000.0)]
-        ['1/4', '1/10']
-        """
-        return max(self.least_kept, Fraction(round(1000 * self.kept_per_sum / per_sum), 1000))
-
-    def allocate(self, telling: bool, linear: Fraction) -> ClassShares:
+    def allocate(self, linear: Fraction) -> ClassShares:
         """Divide the model's budget.
 
         Parameters
         ----------
-        telling : bool
-            Whether the first levels of the tree are judged before the others are grown.
         linear : Fraction
             Part of the linear part, 0 if there is none.
 
         Examples
         --------
-        >>> shares = ClassConfig().allocate(telling=True, linear=Fraction(3, 10))
+        >>> shares = ClassConfig().allocate(Fraction(3, 10))
         >>> sum(shares), str(shares.linear), str(shares.splits)
-        (Fraction(1, 1), '3/10', '441/1000')
+        (Fraction(1, 1), '3/10', '91/200')
         """
-        told = self.telling if telling else Fraction(0)
         choosing = self.choosing if linear else Fraction(0)
-        tree = 1 - told - linear - choosing
+        tree = 1 - linear - choosing
         splits = tree * self.splitting if tree >= self.least_for_splits else Fraction(0)
-        return ClassShares(told, linear, choosing, splits, tree - splits)
+        return ClassShares(linear, choosing, splits, tree - splits)
 
 
 @dataclass(frozen=True)
