@@ -116,7 +116,6 @@ CASES = {
     "leaf_soft_histograms": Case(TARGET, leaves("leaf_soft_histograms"), 8, 64, N_TREES),
     "leaf_labels": Case(CLASSES, leaves("leaf_labels", mechanism=PERMUTE_AND_FLIP), 1, 1, N_TREES),
     "leaf_labels, exponential": Case(CLASSES, leaves("leaf_labels", mechanism=EXPONENTIAL), 1, 1, N_TREES),
-    "rows_of_majority": Case(CLASSES, leaves("rows_of_majority"), 1, 1, N_TREES),
     "medians": Case(CLASSES, medians, 2, 2, N_TREES),
     "features_by_median": Case(CLASSES, features, 6 * 1024, 6 * 1024, N_TREES),
     "features_by_median, numbers": Case(TARGET, features, 3 * 31**2, 3 * 31**2, N_TREES),

@@ -159,36 +159,6 @@ def test_leaf_histograms_carry_the_charged_noise(open_curator, delta):
     assert noise.std() == pytest.approx(event.parameters["noise_sd"], rel=0.05)
 
 
-def test_rows_of_majority_carry_the_charged_noise(open_curator):
-    """Two rows of class 0, one of class 1: the majority has two. Chi-square, false alarms below 1e-6."""
-    epsilon = Fraction(1, 2)
-    with open_curator(RECORDS[:2] + RECORDS[5:], epsilon=epsilon * DRAWS) as curator:
-        found = curator.rows_of_majority("everything", FlatTrees.unsplit(DRAWS, 0)).values
-    support = np.arange(-100, 101)
-    log_pmf = mechanisms.discrete_laplace_log_pmf(support, Rate.floor(epsilon))
-    assert_follows(np.clip(found - 2, -100, 100) + 100, log_pmf)
-    half = mechanisms.discrete_laplace_log_pmf(support, Rate.floor(2 * epsilon))
-    with pytest.raises(AssertionError):  # half the noise is caught
-        assert_follows(np.clip(found - 2, -100, 100) + 100, half)
-
-
-@pytest.mark.parametrize("records", [RECORDS, RECORDS[:3], []])
-def test_one_row_or_label_moves_the_rows_of_majority_by_at_most_one(open_curator, records):
-    def exact(rows):
-        with open_curator(rows, epsilon=10**6) as curator:
-            tree = FlatTrees.unsplit(1, 1, curator.subsets.left_sets)
-            tree.feature[0, 0], tree.threshold[0, 0] = 0, 1
-            return int(curator.rows_of_majority("everything", tree).values[0])
-
-    before = exact(records)
-    for x, letter, _ in RECORDS:
-        for y in range(3):
-            assert exact([*records, (x, letter, y)]) - before in (0, 1)
-    for at, (x, letter, _) in enumerate(records):
-        for y in range(3):
-            assert abs(exact([*records[:at], (x, letter, y), *records[at + 1 :]]) - before) <= 1
-
-
 def test_soft_histograms_release_both_sums(open_curator):
     records = [(0.1, "a", 0.25), (0.1, "a", 1.0), (0.1, "a", np.nan), (0.1, "a", 99)]
     with open_curator(records, TARGET, epsilon=10**7) as curator:

@@ -313,16 +313,6 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         return choose(counts.reshape(-1, counts.shape[-1])).reshape(counts.shape[:-1])
 
     @question
-    def rows_of_majority(self, pool: str, trees: FlatTrees, share: Fraction = WHOLE) -> Noisy:
-        """Release how many rows of each tree are of the most common class of their leaf.
-
-        One row, or one changed label, moves the number of a tree by at most 1.
-        """
-        query = Query(Kind.MAJORITY)
-        noise = self._pay.for_noise(pool, share, query, self._copies(trees), l1=1, l2_squared=1)
-        return noise(self._leaf_counts(trees).max(axis=2).sum(axis=1))
-
-    @question
     def label_sums(
         self, pool: str, weights: NDArray[np.int32], share: Fraction = WHOLE, query: Query = LABEL_SUMS
     ) -> Noisy:

@@ -1,7 +1,8 @@
-"""Linear parts of a private model: scores that are sums over features, fitted or learnt from released sums.
+"""Linear parts of a private model: scores that are sums over features.
 
-`standard` brings ordered features to a common scale; `class_scores` fits those of classes; `additive` follows a
-number, and `weights` says how much of what it found is to count. All ask `dpforest._curator` for sums;
+`standard` brings ordered features to a common scale. `class_scores` fits scores of classes to the rows in one
+question, `discriminant` makes them of noisy class sums where classes are many and rows few; `additive`
+follows a number, and `weights` says how much of what it found is to count. All ask `dpforest._curator`;
 everything after that is post-processing. Trees see boxes, a linear part sees what every feature adds a little
 to; `dpforest.forests.guided_classification` and `dpforest.forests.guided_regression` combine the two.
 """

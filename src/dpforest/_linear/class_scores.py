@@ -1,8 +1,8 @@
 """Class scores that are sums over features, fitted to the rows in one question.
 
-Every ordered feature has a line along its standard scale or, where there are rows enough, a curve of straight
-pieces; every category has a weight. The weights minimise a logistic loss whose pull is held at one half
-(`dpforest._rows.pulls`), with a random linear term (`Curator.fitted_weights`).
+Every ordered feature has a line along its standard scale and, where there are rows enough, a square or, with
+more, a curve of straight pieces instead; every category has a weight. The weights minimise a logistic loss
+whose pull is held (`dpforest._rows.pulls`), with a random linear term (`Curator.fitted_weights`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ class LinearConfig:
     """Constants of the linear part; see `dpforest.forests.guided_config` for what "study" means."""
 
     scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
-    enough_for_squares: tuple[float, float] = (
-        10,
-        25,
-    )  # rows times epsilon, per class and feature; 2 and more classes
+    # rows times epsilon, per class and feature, from which there are squares (two classes, more), and curves
+    enough_for_squares: tuple[float, float] = (10, 25)
     enough_for_curves: float = 150
     fewest_knots: int = 6  # of a curve there; they grow with the fourth root of the rows
     most_knots: int = 16
@@ -87,7 +85,7 @@ def class_scores(
 
 
 def can_be_fitted(schema: Schema, epsilon: Fraction, config: LinearConfig = DEFAULTS) -> bool:
-    """Tell whether weights for an epsilon can be drawn, however many there may come to be; no row is asked."""
+    """Tell whether an epsilon pays for weights, however many there may come to be; no row is asked."""
     ordered = ordered_features(schema)
     widths = [config.most_knots if at in ordered else int(n) for at, n in enumerate(schema.n_cells)]
     return Curator.can_fit(epsilon * (1 - config.scaling), widths[: schema.n_features], schema)

@@ -228,7 +228,6 @@ def grow_guided(
     depth: int,
     root: NDArray[np.float64],
     most_common: Sequence[int] | None = None,
-    top: FlatTrees | None = None,
     number: int | None = None,
     ratio: Fraction = ROOT_TWO,
 ) -> FlatTrees:
@@ -253,18 +252,15 @@ def grow_guided(
     most_common : sequence of int, optional
         For every level, how many of a child's classes the max-operator counts, or CENTRED, which all levels
         are by default.
-    top : FlatTrees, optional
-        One tree that was grown before and is to be grown further.
     number : int, optional
         Number of the tree, if it is one of several.
     ratio : Fraction
         Of a level's budget to that of the one above.
     """
     counted = most_common or [CENTRED] * depth
-    first = 0 if top is None else top.depth
-    centred = [at for at in range(max(first, 1), depth) if counted[at] == CENTRED]  # the root's is known
+    centred = [at for at in range(1, depth) if counted[at] == CENTRED]  # the root's is known
     is_class = len(root) > 1
-    shares, for_centres = guided_shares(share, depth - first, len(centred), is_class, ratio)
+    shares, for_centres = guided_shares(share, depth, len(centred), is_class, ratio)
     centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
 
@@ -272,9 +268,7 @@ def grow_guided(
         nonlocal above
         if at > 0:
             above = np.repeat(above, 2, axis=0)
-        if top is not None and at < first:
-            return top.feature[:, top.level(at)], top.threshold[:, top.level(at)]
-        features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at - first]
+        features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at]
         if counted[at] != CENTRED:
             score = Utility.MAX_OPERATOR
             return curator.splits(

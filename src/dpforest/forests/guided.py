@@ -31,8 +31,8 @@ from dpforest.schema.public_rows import PublicRows, are_the_same
 
 _FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
 LINEAR_KINDS = {
-    Kind.CENTRES, Kind.SPREADS, Kind.FITTED_WEIGHTS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.TARGET_SUMS,
-    Kind.CATEGORY_COUNTS,
+    Kind.CENTRES, Kind.SPREADS, Kind.FITTED_WEIGHTS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS,
+    Kind.TARGET_SUMS, Kind.CATEGORY_COUNTS,
 }  # fmt: skip
 # What the queries on the ledger are for.
 _PARTS: dict[str, set[Kind]] = {
@@ -254,5 +254,5 @@ class GuidedTree(PrivateForest):
 def _learnt_from_public_rows(ledger: Ledger) -> bool:
     """Tell whether sums over features were asked for, but not what their scales and spreads follow from."""
     kinds = {event.kind for event in ledger}
-    asked = kinds & {Kind.FEATURE_SUMS, Kind.TARGET_SUMS, Kind.GRADIENTS}
+    asked = kinds & {Kind.FITTED_WEIGHTS, Kind.FEATURE_SUMS, Kind.TARGET_SUMS, Kind.GRADIENTS}
     return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS, Kind.CATEGORY_COUNTS}

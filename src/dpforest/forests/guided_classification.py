@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import MIXTURE_UNIT, Curator, Noisy, Utility
 from dpforest._linear import (
-    LinearConfig,
     can_be_fitted,
     class_scores,
     discriminant_scores,
@@ -32,7 +31,6 @@ from dpforest._structure.link import probabilities
 from dpforest._trees import (
     CENTRED,
     Prunings,
-    geometric_shares,
     grow_guided,
     guided_shares,
     mix_prunings,
@@ -42,7 +40,7 @@ from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.depths import depth_by_evidence
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
-from dpforest.forests.guided import LINEAR_KINDS, GuidedTree
+from dpforest.forests.guided import GuidedTree
 from dpforest.forests.guided_config import ClassConfig, ClassShares
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
@@ -190,9 +188,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     the model so far leaves (see `dpforest._boosting`): more accurate, under (epsilon, delta)-DP. The rest of
     this text is about ``delta=0``.
 
-    The linear part is a discriminant on noisy moments of the classes (see `dpforest._linear`). It is asked
-    for where there are rows enough for it; how much it and the tree weigh is then chosen privately, by
-    how many rows each mixture names correctly and how close its probabilities come.
+    The linear part is a logistic model with a line or curve for every ordered feature and a weight for every
+    category, fitted in one question by objective perturbation; with many classes and few rows, a discriminant
+    on noisy class means (see `dpforest._linear`). It is asked for where there are rows enough for it; how
+    much it and the tree weigh is then chosen privately, by how many rows each mixture names correctly and how
+    close its probabilities come.
 
     In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
     all features and of random sums and differences of two; so a level costs its budget once. With many

@@ -21,13 +21,13 @@ _WHOLE, _NUMBERS = ClassConfig(), NumberConfig()
 CLASSIFICATION = {
     "without the linear part": replace(_WHOLE, enough_for_both=NEVER, many_classes=NEVER),
     "without the tree": replace(_WHOLE, enough_for_both=NEVER, many_classes=0, least_per_sum_alone=0),
-    "without the covariance": replace(_WHOLE, linear=replace(_WHOLE.linear, loudest_covariance=0.0)),
-    "without squares": replace(_WHOLE, linear=replace(_WHOLE.linear, enough_for_squares=NEVER)),
+    "without squares and curves": replace(
+        _WHOLE, linear=replace(_WHOLE.linear, enough_for_squares=(NEVER, NEVER), enough_for_curves=NEVER)
+    ),
     "without sums of two features": replace(_WHOLE, combinations=0),
     "without centred scores": replace(_WHOLE, enough_for_centres=NEVER),
     "without counting several classes": replace(_WHOLE, divide_classes=False),
     "without a choice of weights": replace(_WHOLE, few_weights=((1.0, 0.5),), enough_to_choose=NEVER),
-    "without asking whether the tree will do": replace(_WHOLE, deep_enough_to_tell=NEVER),
     "without growing level shares": replace(_WHOLE, level_ratio=Fraction(1)),
     "without a mixture of prunings": replace(_WHOLE, mix_prunings=False),
 }
