@@ -27,7 +27,7 @@ class PrivateTable:
     schema : Schema
         The public description of the table.
     n_threads : int
-        Threads for encoding and counting.
+        Threads for encoding, counting and choosing.
     part : Part, optional
         Which rows are taken; all by default.
 
@@ -40,7 +40,7 @@ class PrivateTable:
     """
 
     def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1, part: Part | None = None) -> None:
-        self.schema = schema
+        self.schema, self.n_threads = schema, n_threads
         grid = Grid.of(schema.n_cells, schema.n_codes)
         read: Callable[[], Iterator[Any]] = partial(read_blocks, X, y, schema, n_threads=n_threads)
         if part is not None:
