@@ -11,6 +11,7 @@ from dpforest._rows import DaskRows, Grid, MemoryRows, RereadRows, Rows, SparkRo
 from dpforest.schema import Schema, Source
 from dpforest.schema.clusters import ClusterStream, SparkStream
 from dpforest.schema.door import read_blocks
+from dpforest.schema.footers import steady
 from dpforest.schema.places import stream_of
 from dpforest.schema.streams import StreamColumn
 
@@ -86,7 +87,10 @@ def _read_part(part: Part, read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
 
 
 def _on_cluster(collection: ClusterStream, target: str, schema: Schema, source: Source) -> Rows:
-    if isinstance(collection, SparkStream):
-        frame = collection.chosen([*schema.names, target])
-        return SparkRows(frame, schema, source.cache, source.memory_limit)
-    return DaskRows(collection.frame.to_delayed(), target, schema, source.cache)
+    names = [*schema.names, target]
+    frame, tables = collection.chosen(names), collection.files(names)
+    with steady(tables):
+        if isinstance(collection, SparkStream):
+            return SparkRows(frame, schema, source.cache, source.memory_limit)
+        paths = [str(file.path) for table in tables for file in table.files]
+        return DaskRows(frame.to_delayed(), target, schema, source.cache, paths)
