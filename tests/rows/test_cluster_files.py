@@ -55,7 +55,7 @@ def fitted(table):
     return dpforest.RandomDecisionForestClassifier(3, schema=CLASSIFY, max_depth=2).fit(table, "outcome")
 
 
-@pytest.mark.parametrize("content", [b"secret 31337", b""])
+@pytest.mark.parametrize("content", [b"secret 31337", b""], ids=["words", "nothing"])
 def test_a_file_that_is_none_is_named(folder, content):
     (folder / ODD).write_bytes(content)
     refused(frames.read_parquet(folder), ValueError, ODD, "broken")

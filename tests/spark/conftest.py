@@ -15,6 +15,9 @@ SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "2",  # not 200: two threads and a few hundred rows
+    "spark.sql.codegen.wholeStage": "false",  # compiling a query takes longer than running it on so few
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 
