@@ -7,7 +7,10 @@ import pytest
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), *sys.path])  # for the workers
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for a minute on two cores
 SMALL = {
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
