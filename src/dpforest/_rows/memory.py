@@ -17,6 +17,7 @@ from dpforest.schema.door import joined
 BLOCK_ROWS = 2**17
 # Counts of so many rows fit in int32, which halves the memory of a pass; beyond, they are added in int64.
 ROWS_IN_INT32 = 2**30
+ENTRIES_OF_A_THREAD = 2**18  # of tables that are added up: fewer are not worth starting one
 
 
 class MemoryRows:
@@ -126,6 +127,10 @@ def fold_blocks(
         return out
 
     total, *others = in_parts(count, len(blocks), n_threads)
-    for part in others:
-        total += part  # of 32 bits only if all rows together fit
+
+    def add(begin: int, end: int) -> None:
+        for part in others:  # of 32 bits only if all rows together fit
+            total.reshape(-1)[begin:end] += part.reshape(-1)[begin:end]
+
+    in_parts(add, total.size, n_threads, ENTRIES_OF_A_THREAD)
     return total
