@@ -87,10 +87,11 @@ def _read_part(part: Part, read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
 
 
 def _on_cluster(collection: ClusterStream, target: str, schema: Schema, source: Source) -> Rows:
-    names = [*schema.names, target]
-    frame, tables = collection.chosen(names), collection.files(names)
+    names = list(dict.fromkeys([*schema.names, target]))  # the target may be one of the features
+    tables = collection.files(names)
     with steady(tables):
         if isinstance(collection, SparkStream):
+            frame = collection.chosen([*schema.names, target])
             return SparkRows(frame, schema, source.cache, source.memory_limit)
         paths = [str(file.path) for table in tables for file in table.files]
-        return DaskRows(frame.to_delayed(), target, schema, source.cache, paths)
+        return DaskRows(collection.chosen(names).to_delayed(), target, schema, source.cache, paths)

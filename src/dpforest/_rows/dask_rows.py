@@ -150,7 +150,7 @@ def _persisted(parts: list[Any]) -> list[Any]:
     try:
         return list(import_module("dask").persist(*parts))
     except Exception:
-        _each_computed(parts)  # to tell which one
+        _compute_one_by_one(parts)
         raise
 
 
@@ -161,9 +161,7 @@ def _each_computed(tasks: list[Any]) -> list[Any]:
         try:
             return list(_computed(*tasks))
         except Exception:
-            for number, task in enumerate(tasks):
-                with _of_partition(number):
-                    _computed(task)
+            _compute_one_by_one(tasks)
             raise
     futures = _waited_for(client, tasks)
     for number, future in enumerate(futures):
@@ -171,6 +169,13 @@ def _each_computed(tasks: list[Any]) -> list[Any]:
             with _of_partition(number):
                 future.result()
     return list(client.gather(futures))
+
+
+def _compute_one_by_one(tasks: list[Any]) -> None:
+    """Find the first partition that fails: in this process dask does not say which it was."""
+    for number, task in enumerate(tasks):
+        with _of_partition(number):
+            _computed(task)
 
 
 @contextmanager

@@ -132,5 +132,6 @@ def fold_blocks(
         for part in others:  # of 32 bits only if all rows together fit
             total.reshape(-1)[begin:end] += part.reshape(-1)[begin:end]
 
-    in_parts(add, total.size, n_threads, ENTRIES_OF_A_THREAD)
+    if others:
+        in_parts(add, total.size, n_threads, ENTRIES_OF_A_THREAD)
     return total

@@ -59,7 +59,7 @@ class DaskStream(ClusterStream):
     def chosen(self, names: Sequence[str]) -> Any:
         """Return a frame of some columns."""
         places = places_of(names, self.names, "X")
-        return self.frame[[self.frame.columns[place] for place in dict.fromkeys(places)]]
+        return self.frame[[self.frame.columns[place] for place in places]]
 
     def files(self, names: Sequence[str]) -> list[FilesBehind]:
         """Return the files of every `read_parquet`, which its expression knows, and what it reads of them."""
