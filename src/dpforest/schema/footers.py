@@ -93,13 +93,8 @@ class FilesBehind:
     def check(self) -> None:
         """Refuse a file that is broken, lacks a column that others have, or has one of another kind."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = [
-                file
-                for file, schema in zip(
-                    self.files, pool.map(lambda file: file.schema, self.files), strict=True
-                )
-                if schema is not None
-            ]
+            schemas = list(pool.map(lambda file: file.schema, self.files))
+        found = [file for file, schema in zip(self.files, schemas, strict=True) if schema is not None]
         told = {name for file in found for name in file.names}
         kinds: dict[str, tuple[str, PurePath]] = {}
         for file in found:
@@ -109,9 +104,9 @@ class FilesBehind:
 @contextmanager
 def steady(tables: Sequence[FilesBehind]) -> Iterator[None]:
     """Refuse files that do not fit each other, or that change while the block runs."""
+    before = [(file, file.mark) for table in tables for file in table.files]
     for table in tables:
         table.check()
-    before = [(file, file.mark) for table in tables for file in table.files]
     yield
     for file, mark in before:
         if file.mark != mark:
