@@ -20,7 +20,7 @@ quickstart: .venv/.usable  ## train the default private forest on a generated ta
 test: .venv/.installed  ## the default suite, under 8 minutes on 2 cores
 	$(BIN)/python -m pytest -n 2
 
-test-spark: .venv/.installed  ## rows on Spark, which needs Java 17; under 90 s
+test-spark: .venv/.installed  ## rows on Spark, which needs Java 17; under 90 s on 2 idle cores
 	$(BIN)/python -m pip install --quiet --editable '.[dev,spark]'
 	$(BIN)/python -m pytest tests/spark
 

@@ -55,8 +55,8 @@ MAY_IMPORT = {
         "search",
     },
 }
-# How kernels are compiled, types of arrays, shrinkage of noisy values: files that import no room.
-FOR_ALL = {"_arrays", "_jit", "_shrinkage"}
+# How kernels are compiled, types of arrays, shrinkage of noisy values, threads: files that import no room.
+FOR_ALL = {"_arrays", "_jit", "_shrinkage", "_threads"}
 # The research may use all of the product. These rooms reach it, when somebody asks for it and not before.
 REACH_THE_PAPERS = {"forests", "audit", "cli"}
 

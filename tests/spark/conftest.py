@@ -7,7 +7,10 @@ import pytest
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["PYTHONPATH"] = os.pathsep.join([os.getcwd(), *sys.path])  # for the workers
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for a minute on two cores
 SMALL = {
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "512m",
@@ -15,6 +18,9 @@ SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "2",  # not 200: two threads and a few hundred rows
+    "spark.sql.codegen.wholeStage": "false",  # compiling a query takes longer than running it on so few
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

@@ -105,19 +105,78 @@ def test_what_is_wrong_is_said_before_the_charge(spark):
     assert not list(accountant.history())
 
 
-def test_a_broken_file_is_named_before_the_charge(spark, tmp_path):
-    X, label, _ = patients_table(60)
+COLUMNS = "age double, ward string, crp double, outcome string"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Files of one table, of which the seventh is written anew by tests."""
+    X, label, _ = patients_table(20)
     rows = pa.Table.from_pandas(X.assign(outcome=label), preserve_index=False)
-    for number in range(4):
+    for number in range(8):
         pq.write_table(rows, tmp_path / f"part-{number}.parquet")
-    (tmp_path / "part-2.parquet").write_bytes(b"secret 31337")
+    return tmp_path
+
+
+def refused(table, error, *words):
     accountant = BudgetAccountant(epsilon=9.0)
-    model = dpforest.PrivateForestClassifier(schema=CLASSIFY, accountant=accountant)
-    table = spark.read.schema("age double, ward string, crp double, outcome string").parquet(str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"rows of \S+/part-2\.parquet \(\w+\); nothing") as caught:
+    model = dpforest.RandomDecisionForestClassifier(3, schema=CLASSIFY, accountant=accountant)
+    with pytest.raises(error) as caught:
         model.fit(table, "outcome")
+    assert all(word in str(caught.value) for word in words), str(caught.value)
     assert "31337" not in str(caught.value)
+    assert caught.value.__cause__ is None
     assert not list(accountant.history())
+
+
+class TestFiles:
+    """What is wrong with a file is said before the charge, with its name and that of the column."""
+
+    @pytest.mark.parametrize("content", [b"secret 31337", b""], ids=["words", "nothing"])
+    def test_broken_files(self, spark, folder, content):
+        (folder / "part-6.parquet").write_bytes(content)
+        table = spark.read.schema(COLUMNS).parquet(str(folder))
+        refused(table, ValueError, "part-6.parquet", "broken")
+
+    def test_broken_rows(self, spark, folder):
+        path = folder / "part-6.parquet"
+        whole = bytearray(path.read_bytes())
+        whole[4:200] = bytes(196)
+        path.write_bytes(whole)
+        refused(spark.read.parquet(str(folder)), RuntimeError, "part-6.parquet", "nothing is released")
+
+    def test_column_that_a_file_lacks(self, spark, folder):
+        path = folder / "part-6.parquet"
+        pq.write_table(pq.read_table(path).drop_columns(["crp"]), path)
+        refused(spark.read.parquet(str(folder)), SchemaError, "part-6.parquet", "'crp'")
+
+    def test_column_of_another_type(self, spark, folder):
+        path = folder / "part-6.parquet"
+        table = pq.read_table(path)
+        place = table.schema.get_field_index("crp")
+        pq.write_table(table.set_column(place, "crp", pa.array(["secret 31337"] * len(table))), path)
+        table = spark.read.schema(COLUMNS).parquet(str(folder))
+        refused(table, SchemaError, "part-6.parquet", "'crp'", "text", "numbers", "part-0.parquet")
+
+    def test_file_that_changes_while_it_is_read(self, spark, folder):
+        def touching(batches):
+            for batch in batches:
+                os.utime(folder / "part-6.parquet", ns=(1, 1))
+                yield batch
+
+        table = spark.read.parquet(str(folder))
+        refused(table.mapInArrow(touching, table.schema), ValueError, "part-6.parquet", "changed")
+
+    def test_files_without_rows_and_tables_that_are_joined_are_fitted(self, spark, folder):
+        path = folder / "part-6.parquet"
+        pq.write_table(pq.read_table(path).slice(0, 0), path)
+        wards = folder / "wards"
+        wards.mkdir()
+        pq.write_table(pa.table({"ward": ["A", "B", "C"], "beds": [1, 2, 3]}), wards / "wards.parquet")
+        table = spark.read.parquet(*(str(folder / f"part-{number}.parquet") for number in (0, 6)))
+        table = table.join(spark.read.parquet(str(wards)), "ward", "left")
+        model = dpforest.RandomDecisionForestClassifier(3, schema=CLASSIFY, max_depth=1)
+        assert model.fit(table, "outcome").guarantee_.is_proven
 
 
 def never_the_same(batches):

@@ -21,6 +21,7 @@ def balanced_cuts(
     subsets: Subsets,
     schema: Schema,
     choose: Choice,
+    n_threads: int = 1,
 ) -> NDArray[np.int64]:
     """Cut each node's feature by the score -|rows left - rows right|, which one row moves by 1 (W = 2).
 
@@ -38,6 +39,8 @@ def balanced_cuts(
         Which features are nominal.
     choose : Choice
         Paid for by the caller, at W = 2.
+    n_threads : int
+        Threads that share the nodes.
 
     Returns
     -------
@@ -48,7 +51,9 @@ def balanced_cuts(
     nominal = schema.nominal[features]
     ordered = ~nominal
     if ordered.any():
-        cut[ordered] = choose(*mechanisms.quantile_utilities(counts[ordered], low[ordered], high[ordered]))
+        some = slice(None) if ordered.all() else ordered  # no copies where all are
+        scored = mechanisms.quantile_utilities(counts[some], low[some], high[some], n_threads=n_threads)
+        cut[some] = choose(*scored)
     for feature in np.flatnonzero(schema.nominal):
         nodes, cells = features == feature, int(schema.n_cells[feature])
         sets = subsets.of(int(feature))[:, :cells]

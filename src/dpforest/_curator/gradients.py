@@ -364,10 +364,9 @@ def cut_weights(columns: Columns, weights: Ints) -> Ints:
            [10, 10, 10]])
     """
     n_cuts = np.where(columns.by_code, columns.n_codes, columns.n_codes - 1)
-    of_cuts = np.zeros((len(n_cuts), int(columns.n_codes.max())), np.int64)
-    for line, cuts, weight in zip(of_cuts, n_cuts, weights, strict=True):
-        line[:cuts] = max(int(weight) // max(int(cuts), 1), 1)
-    return of_cuts
+    each = np.maximum(weights // np.maximum(n_cuts, 1), 1)
+    is_cut = np.arange(columns.n_codes.max()) < n_cuts[:, None]
+    return np.where(is_cut, each[:, None], 0)
 
 
 __all__ = ["TARGET_SPAN", "Columns", "Feature", "GradientQueries", "Released", "fitting_unit"]

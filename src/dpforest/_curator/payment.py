@@ -87,6 +87,8 @@ class Payments:
         Charge as usual, but answer exactly; the fit is then void of any promise.
     observer : Observer, optional
         Who watches a fit that is void of any promise.
+    n_threads : int
+        Threads that share the nodes of a choice.
     """
 
     def __init__(
@@ -96,12 +98,14 @@ class Payments:
         on_charge: Callable[[Event], None] | None,
         noiseless: bool,
         observer: Observer | None = None,
+        n_threads: int = 1,
     ) -> None:
         self.ledger = Ledger(plan)
         self._words = words
         self._on_charge = on_charge
         self._noiseless = noiseless
         self._observer = observer
+        self._n_threads = n_threads
 
     @property
     def is_noiseless(self) -> bool:
@@ -260,7 +264,9 @@ class Payments:
         look = Look(event, rate.value, copies, score_range)
         if mechanism == PERMUTE_AND_FLIP:
             return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
-        return self._sell(look, lambda scores, base=None: _choose(scores, base, rate, self._words))
+        return self._sell(
+            look, lambda scores, base=None: _choose(scores, base, rate, self._words, self._n_threads)
+        )
 
     def free_choice(self, coins: RandomWords) -> Choice:
         """Return the choice of the best, ties broken with public coins, for scores that are public."""
@@ -270,7 +276,7 @@ class Payments:
         def choose(scores: NDArray[np.int64], base: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
             if self._observer is not None:
                 self._observer.unpaid(scores)
-            return _choose(scores, base, Rate.floor(_SHARPEST), coins)
+            return _choose(scores, base, Rate.floor(_SHARPEST), coins, self._n_threads)
 
         return choose
 
@@ -294,14 +300,19 @@ class Payments:
 
 
 def _choose(
-    scores: NDArray[np.int64], base: NDArray[np.int64] | None, rate: Rate, words: RandomWords
+    scores: NDArray[np.int64],
+    base: NDArray[np.int64] | None,
+    rate: Rate,
+    words: RandomWords,
+    n_threads: int,
 ) -> NDArray[np.int64]:
     """Run the exponential mechanism in every row that has a candidate; which rows have one is public."""
     weights = np.ones_like(scores) if base is None else base
     can_choose = weights.any(axis=1)
     if len(scores) and can_choose.all():
-        return mechanisms.exponential(scores, weights, rate, words)
+        return mechanisms.exponential(scores, weights, rate, words, n_threads)
     chosen = np.full(len(scores), NO_CANDIDATE, np.int64)
     if can_choose.any():
-        chosen[can_choose] = mechanisms.exponential(scores[can_choose], weights[can_choose], rate, words)
+        some = scores[can_choose], weights[can_choose]
+        chosen[can_choose] = mechanisms.exponential(*some, rate, words, n_threads)
     return chosen

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,12 +64,15 @@ from dpforest._rows import (
     WholeRows,
 )
 from dpforest._structure.flat import FlatTrees
+from dpforest._threads import ahead
 from dpforest.mechanisms import RandomWords, quantile_range
 from dpforest.privacy import BudgetPlan, Event, Kind, Ledger, NeighboringRelation, PrivacyError, Query
 
 WHOLE = Fraction(1)
 LEAF_COUNTS, LEAF_SUMS, LABEL_SUMS = Query(Kind.LEAF_COUNTS), Query(Kind.LEAF_SUMS), Query(Kind.LABEL_SUMS)
 CHUNK_ENTRIES = 2**18  # table entries that one call of a mechanism sees
+Chunk: TypeAlias = tuple[slice, NDArray[np.int64]]  # some nodes, and their private numbers
+Weighed: TypeAlias = tuple[slice, NDArray[np.int64], NDArray[np.int64]]  # also with base weights, public
 
 
 class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
@@ -109,7 +112,8 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         self._siblings = Siblings(self._rows)
         self._grid = self._rows.grid
         self._values = {} if values is None else values.open()
-        self._pay = Payments(plan, words.fork("noise"), on_charge, noiseless, self._observer)
+        self._n_threads = table.n_threads
+        self._pay = Payments(plan, words.fork("noise"), on_charge, noiseless, self._observer, self._n_threads)
         self._key_words = words.fork("assignment")
         self._assignment: Assignment | None = None  # every row is in every tree
         self._residual = None
@@ -233,9 +237,14 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
             tables = CellMoments(**about, squares=utility is Utility.SQUARED_ERROR)
         else:
             tables = CellCounts(**about, by=By.TARGET)
-        for nodes, table in self._in_chunks(tables):
+
+        def weighed(chunk: Chunk) -> Weighed:
+            nodes, table = chunk
             scores = candidates.scores(utility, unit, nodes, table, centres)
-            chosen[nodes] = choose(scores, candidates.base_measure(nodes))
+            return nodes, scores, candidates.base_measure(nodes)
+
+        for nodes, scores, base in ahead(weighed, self._in_chunks(tables), self._n_threads):
+            chosen[nodes] = choose(scores, base)
         feature, threshold = candidates.split(chosen)
         return feature.reshape(features.shape[:2]), threshold.reshape(features.shape[:2])
 
@@ -263,8 +272,13 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         chosen = np.empty(len(flat), np.int32)
         walk = self._walk(trees, level)
         tables = CellCounts(**walk, asked=features, width=self._most_cells, by=by)
-        for nodes, table in self._in_chunks(tables):
-            slot = choose(median_scores(table, is_class))
+
+        def scored(chunk: Chunk) -> Chunk:
+            nodes, table = chunk
+            return nodes, median_scores(table, is_class)
+
+        for nodes, scores in ahead(scored, self._in_chunks(tables), self._n_threads):
+            slot = choose(scores)
             chosen[nodes] = flat[nodes][np.arange(len(slot)), slot]
         return chosen.reshape(features.shape[:2])
 
@@ -409,11 +423,11 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         for nodes, counts in self._in_chunks(tables):
             cut[nodes] = balanced_cuts(
                 features.ravel()[nodes], counts.reshape(len(counts), -1), low[nodes], high[nodes],
-                members[nodes], self.subsets, self.schema, choose,
+                members[nodes], self.subsets, self.schema, choose, self._n_threads,
             )  # fmt: skip
         return cut.astype(np.int32).reshape(features.shape)
 
-    def _in_chunks(self, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    def _in_chunks(self, table: CellCounts | CellMoments) -> Iterator[Chunk]:
         """Fold a table and cut it into tables of few nodes: choosing takes several times their memory."""
         for group, counts in self._siblings.fold(table):
             size = max(1, CHUNK_ENTRIES // int(np.prod(counts.shape[1:])))

@@ -11,6 +11,7 @@ from dpforest._rows import DaskRows, Grid, MemoryRows, RereadRows, Rows, SparkRo
 from dpforest.schema import Schema, Source
 from dpforest.schema.clusters import ClusterStream, SparkStream
 from dpforest.schema.door import read_blocks
+from dpforest.schema.footers import steady
 from dpforest.schema.places import stream_of
 from dpforest.schema.streams import StreamColumn
 
@@ -27,7 +28,7 @@ class PrivateTable:
     schema : Schema
         The public description of the table.
     n_threads : int
-        Threads for encoding and counting.
+        Threads for encoding, counting and choosing.
     part : Part, optional
         Which rows are taken; all by default.
 
@@ -40,7 +41,7 @@ class PrivateTable:
     """
 
     def __init__(self, X: Any, y: Any, schema: Schema, n_threads: int = 1, part: Part | None = None) -> None:
-        self.schema = schema
+        self.schema, self.n_threads = schema, n_threads
         grid = Grid.of(schema.n_cells, schema.n_codes)
         read: Callable[[], Iterator[Any]] = partial(read_blocks, X, y, schema, n_threads=n_threads)
         if part is not None:
@@ -86,7 +87,11 @@ def _read_part(part: Part, read: Callable[[], Iterator[Any]]) -> Iterator[Any]:
 
 
 def _on_cluster(collection: ClusterStream, target: str, schema: Schema, source: Source) -> Rows:
-    if isinstance(collection, SparkStream):
-        frame = collection.chosen([*schema.names, target])
-        return SparkRows(frame, schema, source.cache, source.memory_limit)
-    return DaskRows(collection.frame.to_delayed(), target, schema, source.cache)
+    names = list(dict.fromkeys([*schema.names, target]))  # the target may be one of the features
+    tables = collection.files(names)
+    with steady(tables):
+        if isinstance(collection, SparkStream):
+            frame = collection.chosen([*schema.names, target])
+            return SparkRows(frame, schema, source.cache, source.memory_limit)
+        paths = [str(file.path) for table in tables for file in table.files]
+        return DaskRows(collection.chosen(names).to_delayed(), target, schema, source.cache, paths)

@@ -49,6 +49,7 @@ from numpy.typing import NDArray
 from dpforest import mechanisms
 from dpforest._rows import COARSE_LEVELS, ERROR_LEVELS
 from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
+from dpforest._threads import zeros
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 
@@ -270,7 +271,7 @@ class Candidates:
         out = np.zeros((lines, self.width), np.int64)
         by_classes = utility in (Utility.MAX_OPERATOR, Utility.CENTRED)
         fill = getattr(_kernels, "class_scores" if by_classes else f"{utility.value}_scores")
-        scratch = np.empty((2, n_statistics), np.int64)
+        scratch = zeros((2, n_statistics), np.int64)
         fill(
             left.reshape(lines, -1, n_statistics), totals.reshape(lines, n_statistics),
             first.reshape(-1), last.reshape(-1), unit, centre, span, *scratch, out,

@@ -7,7 +7,8 @@ tables are added up on the workers in a tree. The key of the trees is part of no
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from dpforest._rows.partitions import (
     ChangedRowsError,
     NoWorkersError,
+    PartitionError,
     firsts_of,
     kind_of,
     on_cluster,
@@ -85,6 +87,8 @@ class DaskRows:
         What was declared.
     cache : bool
         Whether workers keep the encoded rows between passes.
+    files : sequence of str
+        Files that may be named if something is wrong with them.
 
     Raises
     ------
@@ -94,17 +98,23 @@ class DaskRows:
         If the cluster fails, or a partition that is made again has other rows.
     """
 
-    def __init__(self, parts: Sequence[Any], target: str, schema: Schema, cache: bool = True) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        target: str,
+        schema: Schema,
+        cache: bool = True,
+        files: Sequence[str] = (),
+    ) -> None:
         dask = import_module("dask")
         self._grid = Grid.of(schema.n_cells, schema.n_codes)
         self._delayed: Callable[..., Any] = dask.delayed
         encode = self._task(_encode)
         self._parts = [encode(part, target, schema) for part in parts]
         if cache:
-            self._parts = list(on_cluster(dask.persist, *self._parts))
-        self._marks: list[tuple[int, bytes]] = []
-        if self._parts:
-            self._marks = list(on_cluster(_computed, *map(self._task(_mark), self._parts)))
+            self._parts = on_cluster(_persisted, self._parts, files=lambda: list(files))
+        marks = [self._task(_mark)(part) for part in self._parts]
+        self._marks: list[tuple[int, bytes]] = on_cluster(_each_computed, marks, files=lambda: list(files))
         self._firsts = firsts_of(size for size, _ in self._marks)
 
     @property
@@ -135,18 +145,76 @@ class DaskRows:
         return task
 
 
+def _persisted(parts: list[Any]) -> list[Any]:
+    """Let workers make partitions and keep them; without workers they are made at once, in this process."""
+    try:
+        return list(import_module("dask").persist(*parts))
+    except Exception:
+        _compute_one_by_one(parts)
+        raise
+
+
+def _each_computed(tasks: list[Any]) -> list[Any]:
+    """Compute a task for every partition; if one fails, say which."""
+    client = _client()
+    if client is None:
+        try:
+            return list(_computed(*tasks))
+        except Exception:
+            _compute_one_by_one(tasks)
+            raise
+    futures = _waited_for(client, tasks)
+    for number, future in enumerate(futures):
+        if future.status == "error":
+            with _of_partition(number):
+                future.result()
+    return list(client.gather(futures))
+
+
+def _compute_one_by_one(tasks: list[Any]) -> None:
+    """Find the first partition that fails: in this process dask does not say which it was."""
+    for number, task in enumerate(tasks):
+        with _of_partition(number):
+            _computed(task)
+
+
+@contextmanager
+def _of_partition(number: int) -> Iterator[None]:
+    """Tell the number of a partition that fails."""
+    try:
+        yield
+    except SchemaError as error:
+        raise SchemaError(f"Partition {number}: {error}") from None
+    except Exception as error:
+        raise PartitionError(number, error) from None
+
+
 def _computed(*tasks: Any) -> Sequence[Any]:
-    """Compute tasks, but do not wait for ever on a cluster that has lost all its workers.
+    """Compute tasks, by workers if there are any."""
+    client = _client()
+    computed: Sequence[Any]
+    if client is None:
+        computed = import_module("dask").compute(*tasks)
+    else:
+        computed = client.gather(_waited_for(client, tasks))
+    return computed
+
+
+def _client() -> Any:
+    """Return the client of a cluster; None if dask counts in this process."""
+    client = getattr(import_module("dask.base").get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
+
+
+def _waited_for(client: Any, tasks: Sequence[Any]) -> list[Any]:
+    """Wait until workers are done with tasks, but not for ever on a cluster that has lost all its workers.
 
     A scheduler waits without end for workers that do not come back, such as one that was killed while it was
     started again.
     """
-    client = getattr(import_module("dask.base").get_scheduler(), "__self__", None)
-    if client is None or not hasattr(client, "scheduler_info"):  # dask counts in this process
-        computed: Sequence[Any] = import_module("dask").compute(*tasks)
-        return computed
     distributed = import_module("distributed")
-    futures, n_looks = client.compute(list(tasks)), 0
+    futures: list[Any] = client.compute(list(tasks))
+    n_looks = 0
     while True:
         try:
             distributed.wait(futures, timeout=_LOOK_EVERY)
@@ -155,8 +223,7 @@ def _computed(*tasks: Any) -> Sequence[Any]:
             if n_looks >= _MOST_LOOKS:
                 raise NoWorkersError from None
         else:
-            gathered: Sequence[Any] = client.gather(futures)
-            return gathered
+            return futures
 
 
 def _encode(part: Any, target: str, schema: Schema) -> Encoded:
@@ -164,9 +231,7 @@ def _encode(part: Any, target: str, schema: Schema) -> Encoded:
     columns = list(map(str, part.columns))
     lacking = [name for name in (*schema.names, target) if columns.count(name) != 1]
     if lacking:
-        raise SchemaError(
-            f"A partition must have one column of each name: {', '.join(map(repr, lacking[:10]))}."
-        )
+        raise SchemaError(f"it must have one column of each name: {', '.join(map(repr, lacking[:10]))}.")
     pieces = read_blocks(part[list(schema.names)], part[target], schema)
     return Encoded(list(even_blocks(pieces, Grid.of(schema.n_cells, schema.n_codes))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from dpforest._rows.limits import MAX_ROWS
 from dpforest._rows.rows import Block, Grid, TableSpec
+from dpforest._threads import in_parts, zeros
 from dpforest.schema.door import joined
 
 BLOCK_ROWS = 2**17
 # Counts of so many rows fit in int32, which halves the memory of a pass; beyond, they are added in int64.
 ROWS_IN_INT32 = 2**30
+ENTRIES_OF_A_THREAD = 2**18  # of tables that are added up: fewer are not worth starting one
 
 
 class MemoryRows:
@@ -49,11 +51,13 @@ class MemoryRows:
         self._cells, self._target = cells, target.astype(np.int32, copy=False)
         self._grid = grid
         self._n_threads = n_threads
+        # all of one size, and equally many for every thread: whoever is done first would wait for the others
+        n_blocks = -(-len(cells) // BLOCK_ROWS)
+        n_blocks += -n_blocks % n_threads if n_blocks > 1 else 0
+        borders = [len(cells) * number // max(n_blocks, 1) for number in range(n_blocks + 1)]
         self._blocks = [
-            Block(
-                self._cells[first : first + BLOCK_ROWS], self._target[first : first + BLOCK_ROWS], first, {}
-            )
-            for first in range(0, len(cells), BLOCK_ROWS)
+            Block(self._cells[first:end], self._target[first:end], first, {})
+            for first, end in pairwise(borders)
         ]
 
     @classmethod
@@ -113,22 +117,21 @@ def fold_blocks(
         raise ValueError("The table asks about rows of another grid.")
     n_rows = blocks[-1].first + len(blocks[-1].cells) if blocks else 0
     is_narrow = table.counts_rows and n_rows <= ROWS_IN_INT32
-    n_parts = max(1, min(n_threads, len(blocks)))
-    borders = [len(blocks) * part // n_parts for part in range(n_parts + 1)]
 
     def count(begin: int, end: int) -> NDArray[Any]:
-        out: NDArray[Any] = np.zeros(table.shape, np.int32 if is_narrow else np.int64)
+        out = zeros(table.shape, np.int32 if is_narrow else np.int64)
         for place in range(begin, end):
             table.add(blocks[place], out)
             if done is not None:
                 done(place)
         return out
 
-    if n_parts == 1:
-        return count(0, len(blocks))
-    with ThreadPoolExecutor(n_parts) as pool:
-        tables = pool.map(count, borders[:-1], borders[1:])
-        total = next(tables)  # of 32 bits only if all rows together fit
-        for part in tables:
-            total += part
+    total, *others = in_parts(count, len(blocks), n_threads)
+
+    def add(begin: int, end: int) -> None:
+        for part in others:  # of 32 bits only if all rows together fit
+            total.reshape(-1)[begin:end] += part.reshape(-1)[begin:end]
+
+    if others:
+        in_parts(add, total.size, n_threads, ENTRIES_OF_A_THREAD)
     return total

@@ -33,6 +33,22 @@ class NoWorkersError(Exception):
     """All workers are gone, and none came back."""
 
 
+class PartitionError(Exception):
+    """A partition cannot be made.
+
+    Parameters
+    ----------
+    number : int
+        Which one, from 0 on.
+    error : Exception
+        What was raised, on a worker perhaps.
+    """
+
+    def __init__(self, number: int, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.number, self.kind = number, type(error).__name__
+
+
 def seal_of(arrays: Iterable[NDArray[Any]]) -> bytes:
     """Return a digest of rows, by which they are known if they are made again."""
     seal = hashlib.blake2b(digest_size=16)
@@ -88,10 +104,12 @@ def on_cluster(step: Callable[..., Any], *arguments: Any, files: Callable[[], li
     except NoWorkersError:
         raise RuntimeError("The cluster has had no workers for minutes; nothing is released.") from None
     except Exception as error:
-        where = [f" of {file}" for file in _listed(files) if file in str(error)][:1]
+        kind, where = type(error).__name__, [file for file in _listed(files) if file in str(error)][:1]
+        if isinstance(error, PartitionError):
+            kind, where = error.kind, [f"partition {error.number}", *where]
+        of = f" of {', '.join(where)}" if where else ""
         raise RuntimeError(
-            f"The cluster could not count the rows{''.join(where)} ({type(error).__name__}); nothing is "
-            "released."
+            f"The cluster could not count the rows{of} ({kind}); nothing is released."
         ) from None
 
 

@@ -12,6 +12,7 @@ there are at most 2**40 rows, so sums of gradients stay below 2**52, and sums of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -299,6 +300,7 @@ def clip_and_curvature(loss: str) -> tuple[float, float]:
     return _LONGEST_GRADIENT.get(loss, 1.0), _TYPICAL_CURVATURE.get(loss, 1.0)
 
 
+@lru_cache(maxsize=4)
 def logistic_tables(unit: int) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
     """Clipped gradients by (class, place of the score) and half Hessians by place, in whole units.
 
@@ -313,6 +315,7 @@ def logistic_tables(unit: int) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
     return whole[0].astype(np.int16), whole[1].astype(np.int16)
 
 
+@lru_cache(maxsize=4)
 def _softmax_constants(unit: int) -> tuple[Any, ...]:
     powers = np.rint(2**24 * np.exp(-np.arange(_HALF) * 2.0**-_STEP_BITS)).astype(np.int64)
     lengths = _LONGEST_GRADIENT[SOFTMAX] * _ONE, _TYPICAL_CURVATURE[SOFTMAX] * _ONE

@@ -20,6 +20,7 @@ from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
 from dpforest._rows.walks import Way, check_walk
 from dpforest._structure import FlatTrees
+from dpforest._threads import zeros
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
@@ -293,11 +294,11 @@ class MixtureScores(_Walked):
             judged = self.sample.of(block.first, len(nodes)) == 0
             rows = tuple(values[judged] for values in rows)
         n_tables, *_, n_classes = self.tables.shape
-        sums = np.empty((n_tables, n_classes))
+        sums = zeros((n_tables, n_classes), np.float64)
         if n_classes == 2:
             _kernels.two_class_mixture_scores(*rows, *scores, _worth(), sums, out)
             return
-        scratch = sums, np.empty(n_classes), np.empty(n_classes, np.int64)
+        scratch = sums, zeros(n_classes, np.float64), zeros(n_classes, np.int64)
         _kernels.mixture_scores(*rows, *scores, _powers(), SHARE_UNIT, *scratch, out)
 
 

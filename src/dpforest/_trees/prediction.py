@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._structure import FlatTrees
+from dpforest._threads import in_parts
 
 LEAST_ROWS = 1024  # of a thread: starting one takes as long as walking hundreds of rows
 
@@ -38,17 +38,11 @@ def sum_leaf_values(
     _check_columns(trees, cells)
     out = np.zeros((len(cells), values.shape[2]))
     splits = (trees.feature, trees.threshold, trees.left_sets, trees.depth)
-    n_parts = max(1, min(n_threads, len(cells) // LEAST_ROWS))
-    borders = [len(cells) * part // n_parts for part in range(n_parts + 1)]
 
     def run(begin: int, end: int) -> None:
         _kernels.sum_leaf_values(cells, *splits, values, begin, end, out)
 
-    if n_parts == 1:
-        run(0, len(cells))
-    else:
-        with ThreadPoolExecutor(n_parts) as pool:
-            list(pool.map(run, borders[:-1], borders[1:]))
+    in_parts(run, len(cells), n_threads, LEAST_ROWS)
     return out
 
 

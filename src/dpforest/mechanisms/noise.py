@@ -211,7 +211,7 @@ def _standard_deviation(variance: Fraction) -> tuple[int, int]:
             f"The variance must lie between 2**-12 and 2**50, got about 2**{bits}; "
             "outside that range there is no noise to speak of, or nothing but noise."
         )
-    k = _LARGEST_K
-    while variance * 4**k > 4**_SIGMA_BITS:
+    top, bottom, k = variance.numerator, variance.denominator, _LARGEST_K
+    while top << 2 * k > bottom << 2 * _SIGMA_BITS:  # variance 4**k > 4**25, in whole numbers
         k -= 1
-    return math.isqrt(math.ceil(variance * 4**k) - 1) + 1, 2**k
+    return math.isqrt(-(-(top << 2 * k) // bottom) - 1) + 1, 2**k

@@ -44,15 +44,19 @@ import numpy as np
 import numpy.typing as npt
 
 from dpforest._arrays import FloatArray, IntArray
+from dpforest._threads import in_parts
 from dpforest.mechanisms._arrays import as_int64, gaps_below_best
 from dpforest.mechanisms._exact_choice import exact_choice
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
 
 _SLACK = 2.0**-50
+_LEAST_CANDIDATES = 2**17  # of a thread: weighing so many takes as long as starting it
 
 
-def exponential(utilities: npt.ArrayLike, base: npt.ArrayLike, rate: Rate, words: RandomWords) -> IntArray:
+def exponential(
+    utilities: npt.ArrayLike, base: npt.ArrayLike, rate: Rate, words: RandomWords, n_threads: int = 1
+) -> IntArray:
     """Draw one candidate per row with probability proportional to base * exp(rate * utility), exactly.
 
     Parameters
@@ -65,6 +69,8 @@ def exponential(utilities: npt.ArrayLike, base: npt.ArrayLike, rate: Rate, words
         epsilon / W, W the range of the utility (see the module's range lemma).
     words : RandomWords
         Randomness.
+    n_threads : int, default=1
+        Threads that share the rows; what is chosen does not depend on them.
 
     Returns
     -------
@@ -82,28 +88,43 @@ def exponential(utilities: npt.ArrayLike, base: npt.ArrayLike, rate: Rate, words
     array([1, 0])
     """
     table, measure = _checked(utilities, base)
-    chosen = choose(table, measure, rate, words)
+    chosen = choose(table, measure, rate, words, n_threads=n_threads)
     if (chosen < 0).any():
         raise ValueError("A row has base 0 everywhere; leave rows without a candidate out.")
     return chosen
 
 
 def choose(
-    utilities: IntArray, base: IntArray, rate: Rate, words: RandomWords, slack: float = _SLACK
+    utilities: IntArray,
+    base: IntArray,
+    rate: Rate,
+    words: RandomWords,
+    slack: float = _SLACK,
+    n_threads: int = 1,
 ) -> IntArray:
     """Like `exponential` on checked arrays (base 2-d, one row or as many as utilities); -1 without candidate.
 
-    Every row takes one word, candidates or not; then undecided rows take more. Tests raise `slack`, the
-    factor of the error bound, to send rows to the exact decision.
+    Every row takes one word, candidates or not; then undecided rows take more, one after the other, so that
+    no word depends on threads. Tests raise `slack`, the factor of the error bound, to send rows to the exact
+    decision.
     """
     from dpforest.mechanisms import _kernels
 
     first_words = words.take(utilities.shape[0])
     chosen = np.empty(utilities.shape[0], dtype=np.int64)
-    scratch = np.empty(utilities.shape[1])
-    _kernels.inverse_cdf(first_words, utilities, base, float(rate), slack, scratch, chosen)
+    is_shared = base.shape[0] == 1
+
+    def decide(begin: int, end: int) -> None:
+        some = slice(begin, end)
+        measure = base if is_shared else base[some]
+        scratch = np.empty(utilities.shape[1])
+        rows = first_words[some], utilities[some], measure
+        _kernels.inverse_cdf(*rows, float(rate), slack, scratch, chosen[some])
+
+    least = max(1, _LEAST_CANDIDATES // max(1, utilities.shape[1]))
+    in_parts(decide, utilities.shape[0], n_threads, least)
     for row in np.flatnonzero(chosen == _kernels.UNDECIDED):
-        measure = base[0 if base.shape[0] == 1 else row].tolist()
+        measure = base[0 if is_shared else row].tolist()
         chosen[row] = exact_choice(utilities[row].tolist(), measure, rate, int(first_words[row]), words)
     return chosen
 

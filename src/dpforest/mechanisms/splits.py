@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpforest._arrays import FloatArray, IntArray
+from dpforest._threads import in_parts
 from dpforest.mechanisms._arrays import as_int64
 from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
 from dpforest.mechanisms.selection import exponential_log_pmf
 
 _BALANCE_RANGE = 2  # one row moves left - right by 1, up or down
+_LEAST_CELLS = 2**16  # of a thread: to add up so many takes as long as starting it
 
 
 def quantile_range(numerator: int = 1, denominator: int = 2) -> int:
@@ -54,6 +56,7 @@ def quantile_utilities(
     high: npt.ArrayLike,
     numerator: int = 1,
     denominator: int = 2,
+    n_threads: int = 1,
 ) -> tuple[IntArray, IntArray]:
     """Return utility and base measure of every threshold.
 
@@ -66,6 +69,8 @@ def quantile_utilities(
         First and last cell of the node's box.
     numerator, denominator : int
         The quantile as a fraction.
+    n_threads : int, default=1
+        Threads that share the rows.
 
     Returns
     -------
@@ -91,7 +96,13 @@ def quantile_utilities(
     if rows and (min(first.min(), last.min()) < 0 or max(first.max(), last.max()) >= cells):
         raise ValueError(f"low and high must be cells between 0 and {cells - 1}.")
     utilities, base = np.empty_like(table), np.empty_like(table)
-    _kernels.quantile_utilities(table, first, last, numerator, denominator, utilities, base)
+
+    def fill(begin: int, end: int) -> None:
+        some = slice(begin, end)
+        rows = table[some], first[some], last[some]
+        _kernels.quantile_utilities(*rows, numerator, denominator, utilities[some], base[some])
+
+    in_parts(fill, rows, n_threads, max(1, _LEAST_CELLS // max(1, cells)))
     return utilities, base
 
 

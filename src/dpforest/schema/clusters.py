@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import PurePath, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import narwhals as nw
 
 from dpforest.schema.arrow import ArrowColumn
 from dpforest.schema.columns import Column
 from dpforest.schema.errors import SchemaError
+from dpforest.schema.footers import FilesBehind, Footer
 from dpforest.schema.frames import frame_of
 from dpforest.schema.streams import Stream, guarded, places_of
 
@@ -44,6 +48,10 @@ class ClusterStream(Stream):
     def chosen(self, names: Sequence[str]) -> Any:
         """Return a collection of some columns, each of which must be there once."""
 
+    @abstractmethod
+    def files(self, names: Sequence[str]) -> list[FilesBehind]:
+        """Return the Parquet files that some columns are read from, table by table, as far as it tells."""
+
 
 class DaskStream(ClusterStream):
     """A data frame of dask."""
@@ -52,6 +60,20 @@ class DaskStream(ClusterStream):
         """Return a frame of some columns."""
         places = places_of(names, self.names, "X")
         return self.frame[[self.frame.columns[place] for place in places]]
+
+    def files(self, names: Sequence[str]) -> list[FilesBehind]:
+        """Return the files of every `read_parquet`, which its expression knows, and what it reads of them."""
+        tables = []
+        with suppress(Exception):  # of an expression of another version
+            reading = import_module("dask.dataframe.dask_expr.io.parquet").ReadParquet
+            for step in self.chosen(names).expr.simplify().find_operations(reading):
+                if hasattr(step, "fragments"):
+                    paths, system = [fragment.path for fragment in step.fragments], step.fs
+                else:
+                    paths, system = step._dataset_info["ds"].files, step._dataset_info["fs"]
+                footers = [Footer(PurePosixPath(path), system) for path in sorted(paths)]
+                tables.append(FilesBehind(footers, [str(name) for name in step.columns]))
+        return tables
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         """Yield the partitions, one at a time."""
@@ -70,6 +92,21 @@ class SparkStream(ClusterStream):
         numbered = self.frame.toDF(*(f"c{place}" for place in range(len(self.names))))
         # under names of their own: the target may be one of the features
         return numbered.select(*(numbered[f"c{at}"].alias(f"d{i}") for i, at in enumerate(places)))
+
+    def files(self, names: Sequence[str]) -> list[FilesBehind]:
+        """Return the files of every folder on this machine; a frame may join several tables.
+
+        Of stores that only Spark can open nothing is told.
+        """
+        folders: dict[tuple[str, ...], list[Footer]] = {}
+        with suppress(Exception):  # of a frame that is not read from files
+            for place in sorted(self.frame.inputFiles()):
+                path = PurePath(unquote(urlsplit(place).path))
+                if place.startswith("file:") and path.suffix in (".parquet", ".pq"):
+                    # ward=A is a value of a column, and no table of its own
+                    table = tuple(part for part in path.parent.parts if "=" not in part)
+                    folders.setdefault(table, []).append(Footer(path))
+        return [FilesBehind(files, names) for files in folders.values()]
 
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         """Yield the batches of the partitions, one partition at a time."""

@@ -9,7 +9,6 @@ block; what a value cannot be is 'missing' or 'other' for its own row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._threads import ahead
 from dpforest.schema.columns import Column, Part
 from dpforest.schema.combinations import append_combinations
 from dpforest.schema.encoding import Encoder
@@ -198,10 +198,4 @@ def _encoded(
             append_combinations(cells, features, schema.combinations, out)
         return finish(out, start)
 
-    starts = range(0, len(table), BLOCK_ROWS)
-    if n_threads == 1 or len(starts) < 2:
-        yield from map(encode, starts)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        for first in range(0, len(starts), n_threads):  # no more blocks under way than threads
-            yield from pool.map(encode, starts[first : first + n_threads])
+    return ahead(encode, range(0, len(table), BLOCK_ROWS), n_threads)

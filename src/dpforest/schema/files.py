@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, Protocol
 
 from dpforest.schema.arrow import ArrowColumn
 from dpforest.schema.columns import Column
@@ -21,7 +21,7 @@ from dpforest.schema.delimited import TextFile
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.streams import Stream, places_of
 
-__all__ = ["ArrowFile", "Files", "is_text", "open_file", "open_files"]
+__all__ = ["ArrowFile", "Files", "check_columns", "is_text", "kind_of", "open_file", "open_files"]
 
 _CSV, _TSV = (".csv", ".txt"), (".tsv", ".tab")
 _PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
@@ -95,6 +95,29 @@ _KINDS = {
 }
 
 
+def kind_of(found: Any) -> str:
+    """Return what a column of one of pyarrow's types holds: numbers, moments or text; empty if only gaps."""
+    types = import_module("pyarrow.types")
+    if types.is_dictionary(found) or types.is_run_end_encoded(found):
+        found = found.value_type
+    for kind, tests in _KINDS.items():
+        if any(getattr(types, f"is_{test}")(found) for test in tests):
+            return kind
+    return str(found)
+
+
+class _Typed(Protocol):
+    """A file that tells the types of its columns."""
+
+    @property
+    def path(self) -> PurePath: ...
+
+    @property
+    def names(self) -> Sequence[str]: ...
+
+    def kind(self, name: str) -> str: ...
+
+
 @dataclass(frozen=True, eq=False)
 class ArrowFile(Stream):
     """A Parquet or Feather file.
@@ -143,13 +166,7 @@ class ArrowFile(Stream):
 
     def kind(self, name: str) -> str:
         """Return what a column holds: numbers, truth values, moments or text; empty if only gaps."""
-        types, found = import_module("pyarrow.types"), self.schema.field(name).type
-        if types.is_dictionary(found) or types.is_run_end_encoded(found):
-            found = found.value_type
-        for kind, tests in _KINDS.items():
-            if any(getattr(types, f"is_{test}")(found) for test in tests):
-                return kind
-        return str(found)
+        return kind_of(self.schema.field(name).type)
 
     def _batches(self, names: list[str]) -> Iterator[Any]:
         if self.is_parquet:
@@ -226,9 +243,9 @@ class Files(Stream):
             If a file cannot be read, or changed while it was read.
         """
         before = [_mark(file.path) for file in self.files]
-        kinds: dict[str, tuple[str, Path]] = {}
+        kinds: dict[str, tuple[str, PurePath]] = {}
         for file in self.files:
-            _check_columns(file, names, kinds)
+            check_columns(file, names, kinds)
         for file, mark in zip(self.files, before, strict=True):
             yield from file.read(names)
             if _mark(file.path) != mark:
@@ -249,9 +266,20 @@ def lacks(path: Any, lacking: Sequence[str], wanted: Sequence[str]) -> str:
     return f"{path} lacks the columns {', '.join(map(repr, lacking[:10]))}.{hint if all_lack else ''}"
 
 
-def _check_columns(
-    file: TextFile | ArrowFile, names: Sequence[str], kinds: dict[str, tuple[str, Path]]
+def check_columns(
+    file: TextFile | _Typed, names: Sequence[str], kinds: dict[str, tuple[str, PurePath]]
 ) -> None:
+    """Refuse a file that lacks a column, or has one of another kind than the first file that tells.
+
+    Parameters
+    ----------
+    file : file
+        What is looked at.
+    names : sequence of str
+        The columns.
+    kinds : dict
+        Which kind a column has, and by which file; what this file tells first is put in.
+    """
     lacking = [name for name in names if name not in file.names]
     if lacking:
         raise SchemaError(lacks(file.path, lacking, names))
