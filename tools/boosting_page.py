@@ -2,9 +2,9 @@
 
     python -m tools.boosting_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
 
-Without options they go to docs/results/boosting.csv and docs/results/accuracy.svg. Printed are the table of
-the page on the default forest, in how many cells the form with delta is ahead of each other method, and how
-often more budget made it worse. Fits that were given up count as none.
+Without options they go to docs/results/boosting.csv and docs/results/accuracy.svg; what that table has of other
+methods and tables stays. Printed are the table of the page on the default forest, in how many cells each form
+is ahead of every other method, and how often more budget made it worse. Fits that were given up count as none.
 """
 
 from __future__ import annotations
@@ -56,6 +56,16 @@ def summary(files):
     return lines
 
 
+def kept(path, lines):
+    """Return the lines of a table of which there are no fits."""
+    new = {(line["table"], line["method"]) for line in lines}
+    if not path.exists():
+        return []
+    with path.open() as file:
+        found = [{**row, "epsilon": float(row["epsilon"])} for row in csv.DictReader(file)]
+    return [line for line in found if (line["table"], line["method"]) not in new]
+
+
 def draw(lines, path):
     """Draw score against epsilon, one panel for each of some tables."""
     import matplotlib
@@ -93,7 +103,7 @@ def draw(lines, path):
 
 def page_table(lines):
     """Return a Markdown table: with delta, in brackets without; means over tables last."""
-    budgets = sorted({line["epsilon"] for line in lines})
+    budgets = sorted({line["epsilon"] for line in lines if line["method"] == "boosted"})
     heads = " | ".join(f"{budget:g}" for budget in budgets)
     rows = [f"| data | {heads} |", "|---" * (len(budgets) + 1) + "|"]
     for task in ("accuracy", "R2"):
@@ -115,21 +125,21 @@ def page_table(lines):
     return "\n".join(rows)
 
 
-def comparisons(lines):
-    """Say, for every other method, in how many cells the form with delta is above or close, and its means."""
+def comparisons(lines, form):
+    """Say, for every other method, in how many cells a form is above or close, and its means."""
     found = {(line["table"], line["method"], line["epsilon"]): line for line in lines}
     said = []
-    for method in sorted({line["method"] for line in lines} - {"boosted"}):
+    for method in sorted({line["method"] for line in lines} - {form}):
         for task, near in (("accuracy", 1.0), ("R2", 2.0)):
             pairs = [
-                (float(found[table, "boosted", budget]["score"]), float(line["score"]))
+                (float(found[table, form, budget]["score"]), float(line["score"]))
                 for (table, name, budget), line in found.items()
-                if name == method and line["task"] == task and (table, "boosted", budget) in found
+                if name == method and line["task"] == task and (table, form, budget) in found
             ]
             if pairs:
                 own, other = np.array(pairs).T
                 said.append(
-                    f"{method}, {task}: {len(own)} cells, above {100 * np.mean(own > other):.0f} %, at most "
+                    f"{form} against {method}, {task}: {len(own)} cells, above {100 * np.mean(own > other):.0f} %, at most "
                     f"{near:g} below {100 * np.mean(own > other - near):.0f} %, means {own.mean():.1f} and "
                     f"{np.median(own - other):.1f} ahead in the median"
                 )
@@ -157,12 +167,18 @@ def main():
     parser.add_argument("--figure", type=Path, default=Path("docs/results/accuracy.svg"))
     given = parser.parse_args()
     lines = summary(given.fits)
+    lines = sorted(
+        lines + kept(given.table, lines),
+        key=lambda line: (line["task"], line["table"], line["method"], line["epsilon"]),
+    )
     with given.table.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
     draw(lines, given.figure)
-    print(page_table(lines), *comparisons(lines), falls(lines, "boosted"), falls(lines, "pure"), sep="\n")
+    print(page_table(lines))
+    for form in ("boosted", "pure"):
+        print(*comparisons(lines, form), falls(lines, form), sep="\n")
 
 
 if __name__ == "__main__":
