@@ -2,9 +2,10 @@
 
     python -m tools.boosting_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
 
-Without options they go to docs/results/boosting.csv and docs/results/accuracy.svg; what that table has of other
-methods and tables stays. Printed are the table of the page on the default forest, in how many cells each form
-is ahead of every other method, and how often more budget made it worse. Fits that were given up count as none.
+Without options they go to docs/results/boosting.csv and docs/results/accuracy.svg; what that table has of
+other methods and tables stays. Printed are the table of the page on the default forest, in how many cells
+each form is ahead of every other method, and how often more budget made it worse. Fits that were given up
+count as none.
 """
 
 from __future__ import annotations
@@ -139,8 +140,8 @@ def comparisons(lines, form):
             if pairs:
                 own, other = np.array(pairs).T
                 said.append(
-                    f"{form} against {method}, {task}: {len(own)} cells, above {100 * np.mean(own > other):.0f} %, at most "
-                    f"{near:g} below {100 * np.mean(own > other - near):.0f} %, means {own.mean():.1f} and "
+                    f"{form} against {method}, {task}: {len(own)} cells, above "
+                    f"{100 * np.mean(own > other):.0f} %, at most {near:g} below {100 * np.mean(own > other - near):.0f} %, means {own.mean():.1f} and "
                     f"{np.median(own - other):.1f} ahead in the median"
                 )
     return said
