@@ -141,7 +141,8 @@ def comparisons(lines, form):
                 own, other = np.array(pairs).T
                 said.append(
                     f"{form} against {method}, {task}: {len(own)} cells, above "
-                    f"{100 * np.mean(own > other):.0f} %, at most {near:g} below {100 * np.mean(own > other - near):.0f} %, means {own.mean():.1f} and "
+                    f"{100 * np.mean(own > other):.0f} %, at most {near:g} below "
+                    f"{100 * np.mean(own > other - near):.0f} %, means {own.mean():.1f} and "
                     f"{np.median(own - other):.1f} ahead in the median"
                 )
     return said
