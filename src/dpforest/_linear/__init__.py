@@ -6,7 +6,14 @@ everything after that is post-processing. Trees see boxes, a linear part sees wh
 to; `dpforest.forests.guided_classification` and `dpforest.forests.guided_regression` combine the two.
 """
 
-from dpforest._linear.additive import AdditiveConfig, Centre, Features, additive_parts, target_units
+from dpforest._linear.additive import (
+    AdditiveConfig,
+    Basis,
+    Centre,
+    affordable_basis,
+    can_be_fitted,
+    fit_additive,
+)
 from dpforest._linear.class_scores import LinearConfig, class_scores
 from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
 from dpforest._linear.standard import ordered_features, units
@@ -14,17 +21,18 @@ from dpforest._linear.weights import Weighed, weigh_parts
 
 __all__ = [
     "AdditiveConfig",
+    "Basis",
     "Centre",
     "ClassScores",
     "DiscriminantConfig",
-    "Features",
     "LinearConfig",
     "Weighed",
-    "additive_parts",
+    "affordable_basis",
+    "can_be_fitted",
     "class_scores",
     "discriminant_scores",
+    "fit_additive",
     "ordered_features",
-    "target_units",
     "units",
     "weigh_parts",
 ]

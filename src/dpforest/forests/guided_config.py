@@ -10,6 +10,7 @@ far a count of all rows stands out of its noise, and is what all sizes are measu
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -176,28 +177,14 @@ class NumberConfig:
     residual_scale: float = 1 / 16  # of the span: what is left is a priori no more likely to lie farther out
 
     # --- the additive part
-    least_for_additive: float = 2700  # rows times epsilon, and ...
-    least_per_feature: float = (
-        250  # ... per feature: with fewer its look at the data is lost on noise (study)
-    )
     additive: AdditiveConfig = field(default_factory=AdditiveConfig)
-    most_additive: Fraction = Fraction(
-        40, 100
-    )  # of what is left; less from so many rows times epsilon per feature:
+    most_additive: Fraction = Fraction(60, 100)  # of what is left; less where its noise would be below ...
+    quiet: float = 0.02  # ... this, in units of the target's spread, squared
+    least_additive: Fraction = Fraction(5, 100)  # but not below
+    least_width: float = 1 / 32  # of the span: distance from which a row's pull is held
     with_public: float = 2  # with public rows, so many times fewer are enough to ask for it at all
-    full_per_feature: float = 1000  # share falls with the power ...
-    additive_power: float = 0.7  # ... of the rows: sums need less, trees can use all
-    least_additive: Fraction = Fraction(5, 1000)  # but not below
-    weighing: Fraction = Fraction(20, 100)  # of the additive part's, for weights and what they explain
+    weighing: Fraction = Fraction(10, 100)  # of the additive part's, for its weight and what it explains
     worth_keeping: float = 0.1  # R2 from which the part is kept, if it is also above its noise; study
-    worth_a_second: float = 0.15  # R2 from which a second round follows what the first left; study
-    second: Fraction = Fraction(35, 100)  # of what is left
-
-    @property
-    def least_second(self) -> Fraction:
-        """Least part of a first round's budget that a second one gets, or 1."""
-        left = (1 - self.most_additive) * (1 - self.most_for_clipping)
-        return min(left * self.second / self.most_additive, Fraction(1))
 
     # --- trees
     splitting: Fraction = Fraction(60, 100)  # of the rest of a tree's
@@ -212,16 +199,12 @@ class NumberConfig:
     boosted_levels: int = 6  # that trees must be able to have if there are to be several
     most_levels: int = 9  # unless max_depth says otherwise
 
-    def additive_share(self, enough: float, n_features: int) -> Fraction:
-        """Part of what is left of the budget for the additive part; 0 where its sums would drown in noise.
+    def additive_share(self, noise: float) -> Fraction:
+        """Part of what is left of the budget for the additive part, by the noise with the most of it.
 
         Examples
         --------
-        >>> config = NumberConfig()
-        >>> [str(config.additive_share(enough, 10)) for enough in (1e3, 1e4, 1e6)]
-        ['0', '2/5', '199/12500']
+        >>> [str(NumberConfig().additive_share(noise)) for noise in (0.5, 0.01, 1e-6)]
         """
-        if enough < max(self.least_for_additive, self.least_per_feature * n_features):
-            return Fraction(0)
-        falling = min(1.0, self.full_per_feature * n_features / enough) ** self.additive_power
-        return max(self.most_additive * Fraction(round(10_000 * falling), 10_000), self.least_additive)
+        falling = Fraction(math.ceil(1000 * math.sqrt(min(noise / self.quiet, 1))), 1000)
+        return max(self.most_additive * falling, self.least_additive)
