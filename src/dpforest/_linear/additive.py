@@ -18,11 +18,14 @@ from dpforest._arrays import FloatArray
 from dpforest._curator import Block, Curator, Wanted
 from dpforest._curator.fits import Loss, _Fit
 from dpforest._linear.basis import TWO_VALUES, additive_blocks, scores_of
-from dpforest._linear.standard import ordered_features, standard_scales
+from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
 from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
 
+
+MEAN_SQUARE = 0.3  # of a standard scale
+HELD = 24  # the ridge holds weights down as so many rows times epsilon per function would
 
 @dataclass(frozen=True)
 class AdditiveConfig:
@@ -32,13 +35,16 @@ class AdditiveConfig:
     """
 
     scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads; study
-    loudest_lines: float = 1.5
+    least_per_line: float = 10
     loudest_categories: float = 0.1  # beside lines, with all narrower ones
-    loudest_squares: float = 0.05
-    loudest_curves: float = 0.05
+    loudest_squares: float = 0.03
+    loudest_curves: float = 0.03
     fewest_knots: int = 6
     most_knots: int = 16
     kpow: float = 2
+    most_lifted: float = 1.5
+    surely: float = 2.0
+    by_chance: float = 3.0
 
 
 class Centre(NamedTuple):
@@ -81,7 +87,7 @@ class Basis(NamedTuple):
         if self.shape == "curve":
             n_weights += scaled * (self.n_knots - 1)
         n_blocks = 1 + len(self.ordered) + pairs + len(self.nominal)
-        return n_blocks * (2 * n_weights / enough) ** 2
+        return n_blocks * (2 * n_weights / (enough + HELD * n_blocks)) ** 2
 
 
 def affordable_basis(schema: Schema, enough: float, config: AdditiveConfig) -> Basis | None:
@@ -102,7 +108,7 @@ def affordable_basis(schema: Schema, enough: float, config: AdditiveConfig) -> B
     nominal = [at for at in range(schema.n_features) if at not in ordered]
     nominal.sort(key=lambda at: int(schema.n_cells[at]))
     basis = Basis(ordered, [], "line", 0)
-    if basis.noise(schema, enough) > config.loudest_lines:
+    if enough < config.least_per_line * (len(ordered) + 1):
         return None
     squares = basis._replace(shape="square")
     if ordered and squares.noise(schema, enough) <= config.loudest_squares:
@@ -168,7 +174,53 @@ def fit_additive(
     blocks = basis.blocks(schema, scales)
     query = Query(Kind.FITTED_WEIGHTS)
     weights = curator.fitted_weights(pool, share - scaling, query, blocks, rows, wanted)
+    enough = rows * told_epsilon(curator, pool, share - scaling)
+    n_blocks = len(blocks)
+    kept = _kept(blocks, weights[:, 0], basis.noise(schema, enough) / n_blocks, config)
+    held = min(config.most_lifted, 1 + HELD * n_blocks / enough)
+    weights = weights * (held * kept)[:, None]
     return scores_of(blocks, weights, (schema.n_features, int(schema.n_cells.max())))[..., 0]
+
+
+def _kept(blocks: list[Block], weights: FloatArray, noise: float, config: AdditiveConfig) -> FloatArray:
+    """How much to keep of every weight: what stands out of the noise, by kind of function (James and Stein).
+
+    Parameters
+    ----------
+    blocks : list of Block
+        Functions of the features, the constant first.
+    weights : ndarray of shape (n_weights,)
+        What was released for them.
+    noise : float
+        Mean square of the noise that a block adds to the sum.
+    config : AdditiveConfig
+        Constants.
+    """
+    kinds, squares, seen = [""], [0.0], set[int]()
+    ends = np.cumsum([block.values.shape[1] for block in blocks])
+    for block, end in zip(blocks[1:], ends[1:], strict=True):
+        width = block.values.shape[1]
+        own = weights[end - width : end]
+        if width == 1:
+            kinds.append("square" if block.feature in seen else "line")
+            squares.append(MEAN_SQUARE * float(own[0] ** 2))
+        else:
+            is_nominal = width == len(block.values)
+            kinds.append("category" if is_nominal else "curve")
+            # cells without rows, and the knots at the ends, say nothing of the rows
+            squares.append(float(np.var(own[:-2] if is_nominal else own[1:-1])))
+        seen.add(block.feature)
+    kept = np.zeros(len(blocks))
+    for kind in set(kinds[1:]):
+        some = np.array([each == kind for each in kinds])
+        found, expected = float(np.array(squares)[some].mean()), noise
+        if found > (config.surely + config.by_chance / np.sqrt(some.sum())) * expected:
+            kept[some] = 1 - expected / found
+    kept[0] = kept.max()
+    import os
+    if os.environ.get('DBG'): print('   ', {k: (kinds.count(k), round(float(np.mean([q for q,kk in zip(squares,kinds) if kk==k]))/noise,2), round(float(kept[kinds.index(k)]),2)) for k in set(kinds)}, 'noise', noise*len(blocks))
+    found_kept: FloatArray = np.repeat(kept, [block.values.shape[1] for block in blocks])
+    return found_kept
 
 
 def scaling_share(

@@ -178,12 +178,13 @@ class NumberConfig:
 
     # --- the additive part
     additive: AdditiveConfig = field(default_factory=AdditiveConfig)
-    most_additive: Fraction = Fraction(60, 100)  # of what is left; less where its noise would be below ...
-    quiet: float = 0.02  # ... this, in units of the target's spread, squared
-    least_additive: Fraction = Fraction(5, 100)  # but not below
+    most_additive: Fraction = Fraction(70, 100)  # of what is left; less from so many rows times epsilon ...
+    full_per_feature: float = 30  # ... per feature; it falls with the power ...
+    additive_power: float = 0.4  # ... of the rows: weights need less, trees can use all
+    quiet: float = 0.003  # noise of the sum, in squared widths of the target, below which less is spent
     least_width: float = 1 / 32  # of the span: distance from which a row's pull is held
     with_public: float = 2  # with public rows, so many times fewer are enough to ask for it at all
-    weighing: Fraction = Fraction(10, 100)  # of the additive part's, for its weight and what it explains
+    weighing: Fraction = Fraction(0, 100)  # of the additive part's, for its weight and what it explains
     worth_keeping: float = 0.1  # R2 from which the part is kept, if it is also above its noise; study
 
     # --- trees
@@ -199,12 +200,13 @@ class NumberConfig:
     boosted_levels: int = 6  # that trees must be able to have if there are to be several
     most_levels: int = 9  # unless max_depth says otherwise
 
-    def additive_share(self, noise: float) -> Fraction:
-        """Part of what is left of the budget for the additive part, by the noise with the most of it.
+    def additive_share(self, per_feature: float) -> Fraction:
+        """Most of what is left of the budget for the additive part, by rows times epsilon per feature.
 
         Examples
         --------
-        >>> [str(NumberConfig().additive_share(noise)) for noise in (0.5, 0.01, 1e-6)]
+        >>> config = NumberConfig()
+        >>> [str(config.additive_share(per_feature)) for per_feature in (30, 1e3, 1e6)]
         """
-        falling = Fraction(math.ceil(1000 * math.sqrt(min(noise / self.quiet, 1))), 1000)
-        return max(self.most_additive * falling, self.least_additive)
+        falling = min(1.0, self.full_per_feature / per_feature) ** self.additive_power
+        return self.most_additive * Fraction(round(1000 * falling), 1000)

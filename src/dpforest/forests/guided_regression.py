@@ -181,11 +181,13 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         """Choose a sum over features that can be fitted, and its part of the budget; None if there is none."""
         schema, plan, config = target.curator.schema, target.curator.ledger.plan, self._config
         of_weights = (1 - config.weighing) * (1 if self._public is not None else 1 - config.additive.scaling)
-        enough = target.enough * float(target.left * config.most_additive * of_weights)
+        most = target.left * config.additive_share(target.enough / schema.n_features)
+        enough = target.enough * float(most * of_weights)
         basis = affordable_basis(schema, enough, config.additive)
         if basis is None:
             return None
-        share = target.left * config.additive_share(basis.noise(schema, enough))
+        quieter = math.sqrt(basis.noise(schema, enough) / config.quiet)
+        share = most * Fraction(math.ceil(1000 * min(quieter, 1.0)), 1000)
         return (basis, share) if _can_follow(schema, plan, share, basis, config) else None
 
     def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:
