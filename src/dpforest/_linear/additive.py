@@ -24,34 +24,27 @@ from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
 
 
+HELD = 24  # the ridge holds weights down as if there were so many more rows times epsilon, per function
 MEAN_SQUARE = 0.3  # of a standard scale
-HELD = 24  # the ridge holds weights down as so many rows times epsilon per function would
+
 
 @dataclass(frozen=True)
 class AdditiveConfig:
     """Constants of the additive part; see `dpforest.forests.guided_config` for what "study" means.
 
-    `Basis.noise` says what the loudest of each may be.
+    What is called loud is measured by `Basis.noise`.
     """
 
-    scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads; study
-    least_per_line: float = 10
-    loudest_categories: float = 0.1  # beside lines, with all narrower ones
-    loudest_squares: float = 0.03
-    loudest_curves: float = 0.03
+    scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
+    least_per_line: float = 10  # rows times epsilon per line, or nothing is asked; study
+    loudest_squares: float = 0.03  # noise up to which there are squares, ...
+    loudest_curves: float = 0.01  # ... curves of the fewest knots (less with more, by the square), ...
+    loudest_categories: float = 0.1  # ... and categories, from narrow features to wide ones; study
     fewest_knots: int = 6
     most_knots: int = 16
-    kpow: float = 2
-    most_lifted: float = 1.5
-    surely: float = 2.0
-    by_chance: float = 3.0
-
-
-class Centre(NamedTuple):
-    """From where and in which unit targets are measured, in levels of the target; released."""
-
-    zero: int
-    reach: int
+    surely: float = 1.7  # times its noise that a kind of function is kept from, ...
+    by_chance: float = 2.5  # ... and more by this over the root of how many there are: about 2 sd of noise
+    most_lifted: float = 1.5  # by what weights are at most multiplied because the ridge held them; study
 
 
 class Basis(NamedTuple):
@@ -70,9 +63,9 @@ class Basis(NamedTuple):
     def noise(self, schema: Schema, enough: float) -> float:
         """Mean square of the noise in the fitted sum, in units of the wanted width squared; roughly.
 
-        The linear term moves a weight of a line by up to all weights / epsilon, against about a fifth of the
-        rows that bend there; standard scales have a mean square of 0.3. Categories are moved by as much: less
-        by how many they are, against as many times fewer rows. So every feature adds (2 n_weights / enough)^2.
+        The linear term moves a line's weight by up to n_weights / epsilon, against about a fifth of the rows;
+        that of a category by as many times less as there are categories, against as many times fewer rows.
+        Either way a function adds about (2 n_weights / enough)^2 to the sum, less by what the ridge holds.
 
         Parameters
         ----------
@@ -115,7 +108,8 @@ def affordable_basis(schema: Schema, enough: float, config: AdditiveConfig) -> B
         basis = squares
     for n_knots in range(config.fewest_knots, config.most_knots + 1 if ordered else 0):
         curves = basis._replace(shape="curve", n_knots=n_knots)
-        if curves.noise(schema, enough) <= config.loudest_curves * (config.fewest_knots / n_knots) ** config.kpow:
+        loudest = config.loudest_curves * (config.fewest_knots / n_knots) ** 2
+        if curves.noise(schema, enough) <= loudest:
             basis = curves
     for at in nominal:
         wider = basis._replace(nominal=[*basis.nominal, at])
@@ -168,7 +162,7 @@ def fit_additive(
         Rows that tell scales, of which nothing is asked then.
     """
     schema = curator.schema
-    scaling = scaling_share(share, basis, config, public)
+    scaling = scaling_share(share, basis, config, public is not None)
     ordered = basis.ordered
     scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
     blocks = basis.blocks(schema, scales)
@@ -217,14 +211,10 @@ def _kept(blocks: list[Block], weights: FloatArray, noise: float, config: Additi
         if found > (config.surely + config.by_chance / np.sqrt(some.sum())) * expected:
             kept[some] = 1 - expected / found
     kept[0] = kept.max()
-    import os
-    if os.environ.get('DBG'): print('   ', {k: (kinds.count(k), round(float(np.mean([q for q,kk in zip(squares,kinds) if kk==k]))/noise,2), round(float(kept[kinds.index(k)]),2)) for k in set(kinds)}, 'noise', noise*len(blocks))
     found_kept: FloatArray = np.repeat(kept, [block.values.shape[1] for block in blocks])
     return found_kept
 
 
-def scaling_share(
-    share: Fraction, basis: Basis, config: AdditiveConfig, public: PublicRows | None
-) -> Fraction:
-    """Part of the budget for centres and spreads of the ordered features."""
-    return share * config.scaling if basis.ordered and public is None else Fraction(0)
+def scaling_share(share: Fraction, basis: Basis, config: AdditiveConfig, known: bool) -> Fraction:
+    """Part of the budget for centres and spreads of the ordered features; none if they are known."""
+    return share * config.scaling if basis.ordered and not known else Fraction(0)

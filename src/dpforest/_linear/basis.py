@@ -19,7 +19,11 @@ TWO_VALUES = 4  # cells of a feature with no more than two values: beside them, 
 
 
 def additive_blocks(
-    schema: Schema, scales: dict[int, FloatArray], shape: str, n_knots: int, nominal: Sequence[int] | None = None
+    schema: Schema,
+    scales: dict[int, FloatArray],
+    shape: str,
+    n_knots: int,
+    nominal: Sequence[int] | None = None,
 ) -> list[Block]:
     """Make functions of the features: a constant, lines or curves along scales, and categories.
 

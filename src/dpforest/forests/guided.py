@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import Curator
@@ -32,8 +33,7 @@ from dpforest.schema.public_rows import PublicRows, are_the_same
 _FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
 _TOLD = "telling whether the tree will do alone"
 LINEAR_KINDS = {
-    Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.TARGET_SUMS,
-    Kind.CATEGORY_COUNTS,
+    Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.FITTED_WEIGHTS,
 }  # fmt: skip
 # What the queries on the ledger are for.
 _PARTS: dict[str, set[Kind]] = {
@@ -42,7 +42,6 @@ _PARTS: dict[str, set[Kind]] = {
         Kind.TARGET_MEDIAN, Kind.TARGET_DISTANCE, Kind.LOWER_BOUND, Kind.UPPER_BOUND, Kind.TARGET_MEAN,
     },
     "sums over features, for the linear part": LINEAR_KINDS,
-    "weighing what they say about the target": {Kind.PART_PRODUCTS},
     "splits of the tree": {Kind.SPLITS, Kind.NODE_TARGETS},
     _TOLD: {Kind.MAJORITY},
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
@@ -206,11 +205,11 @@ class GuidedTree(PrivateForest):
             lines.append(_FROM_PUBLIC_ROWS)
         if any(event.kind is Kind.MAJORITY for event in self.ledger_):
             lines.append(self._what_was_told())
-        if any(event.kind is Kind.TARGET_SUMS for event in self.ledger_):
+        if is_regressor(self) and any(event.kind is Kind.FITTED_WEIGHTS for event in self.ledger_):
             lines.append(
-                "A sum over features explained a good part of the target; trees follow what it left."
+                "A sum over features stood out of its noise; trees follow what it left."
                 if self._has_additive_part()
-                else "A sum over features explained too little of the target, so it was dropped."
+                else "A sum over features did not stand out of its noise, so it was dropped."
             )
         if depth == 0 and self.additive_ is not None:
             return "\n".join([*lines, "There are no splits: a tree could not tell so many classes apart."])
@@ -262,5 +261,5 @@ class GuidedTree(PrivateForest):
 def _learnt_from_public_rows(ledger: Ledger) -> bool:
     """Tell whether sums over features were asked for, but not what their scales and spreads follow from."""
     kinds = {event.kind for event in ledger}
-    asked = kinds & {Kind.FEATURE_SUMS, Kind.TARGET_SUMS, Kind.GRADIENTS}
-    return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS, Kind.CATEGORY_COUNTS}
+    asked = kinds & {Kind.FEATURE_SUMS, Kind.FITTED_WEIGHTS, Kind.GRADIENTS}
+    return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS}

@@ -10,7 +10,6 @@ far a count of all rows stands out of its noise, and is what all sizes are measu
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
@@ -181,11 +180,8 @@ class NumberConfig:
     most_additive: Fraction = Fraction(70, 100)  # of what is left; less from so many rows times epsilon ...
     full_per_feature: float = 30  # ... per feature; it falls with the power ...
     additive_power: float = 0.4  # ... of the rows: weights need less, trees can use all
-    quiet: float = 0.003  # noise of the sum, in squared widths of the target, below which less is spent
+    quiet: float = 0.0015  # noise of the sum, in squared widths of the target, below which less is spent
     least_width: float = 1 / 32  # of the span: distance from which a row's pull is held
-    with_public: float = 2  # with public rows, so many times fewer are enough to ask for it at all
-    weighing: Fraction = Fraction(0, 100)  # of the additive part's, for its weight and what it explains
-    worth_keeping: float = 0.1  # R2 from which the part is kept, if it is also above its noise; study
 
     # --- trees
     splitting: Fraction = Fraction(60, 100)  # of the rest of a tree's
@@ -193,7 +189,7 @@ class NumberConfig:
     enough_to_boost: float = (
         60_000  # rows times epsilon from which several trees are better than one (study) ...
     )
-    enough_to_boost_rest: float = 15_000  # ... on what an additive part left: it is smoother (study)
+    enough_to_boost_rest: float = 40_000  # ... on what an additive part left: it is smoother (study)
     rounds: int = 3  # trees then
     learning_rate: float = 0.8  # of each tree, if there are several
     rows_per_leaf: float = 300  # times 1 / epsilon, for each tree; study

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import Curator, Utility
-from dpforest._linear import Basis, affordable_basis, can_be_fitted, fit_additive, units, weigh_parts
-from dpforest._linear.weights import ONE
+from dpforest._linear import Basis, affordable_basis, can_be_fitted, fit_additive, scaling_share, units
 from dpforest._shrinkage import shrunk_means
 from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.additive import UNIT
@@ -35,8 +34,6 @@ from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Schema
 
 DEFAULTS = NumberConfig()
-import os
-DEBUG = bool(os.environ.get('DBG'))
 _LOUD, _UNSURE = 0.05, 16.0  # noise of a mean by the span, and what must then stand out of it: 4 sd
 
 
@@ -69,11 +66,11 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
 
     First the target is clipped to where it lies: around its median, by a distance to it or by private
     quantiles. So noise is in proportion to the target, not to its public bounds. Where there are rows
-    enough, a sum over features is learnt from noisy sums of targets times features (see `dpforest._linear`);
-    one more question says how much its parts are to count and whether they explain enough to be kept. Then
-    trees are grown as by `PrivateForestClassifier` on what is left, one, or three with more rows, each on
-    what those before it leave, clipped to private quantiles again. Leaves release the noisy sums of y and of
-    its distance to the upper bound; their means are drawn towards their ancestors'.
+    enough, a sum over features is fitted to the rows in one question (see `dpforest._linear`), and kept as
+    far as it stands out of its noise. Then trees are grown as by `PrivateForestClassifier` on what is left,
+    one, or three with more rows, each on what those before it leave, clipped to private quantiles again.
+    Leaves release the noisy sums of y and of its distance to the upper bound; their means are drawn towards
+    their ancestors'.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     all questions add up, and what a part leaves of a row's target follows from that row and released values.
@@ -151,7 +148,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         """Follow the target by a sum over features and subtract it, where that explains something.
 
         Returns what was subtracted by (feature, cell), in levels / UNIT; 0 if there was not enough to ask, or
-        if what was found explains no more than its noise.
+        if what was found does not stand out of its noise.
         """
         curator, config = target.curator, self._config
         nothing = np.zeros((curator.schema.n_features, int(curator.schema.n_cells.max())), np.int64)
@@ -159,36 +156,30 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         if asked is None:
             return nothing
         basis, share = asked
-        weighing, centre, wanted = share * config.weighing, target.centre, target.wanted
+        wanted = target.wanted
         found = fit_additive(
-            curator, "model", share - weighing, target.rows, wanted, basis, config.additive, self._public
+            curator, "model", share, target.rows, wanted, basis, config.additive, self._public
         )
-        target.left -= share - weighing
-        part = found * (wanted.width / centre.reach)
-        if weighing:
-            weighed = weigh_parts(curator, "model", weighing, target.rows, centre, [part])
-            target.left -= weighing
-            if DEBUG: print('   ', basis.shape, basis.n_knots, len(basis.nominal), 'share %.2f'%share, 'w %.2f r2 %.3f ex %.4f sd %.4f'%(weighed.weights[0], weighed.r2, weighed.explained, weighed.noise_sd))
-            if weighed.explained <= weighed.noise_sd or weighed.r2 <= config.worth_keeping:
-                return nothing
-            part = part * weighed.weights[0]
-        table: NDArray[np.int64] = np.rint(part * (target.unit * UNIT)).astype(np.int64)
+        target.left -= share
+        table: NDArray[np.int64] = np.rint(found * (wanted.width * target.width * UNIT)).astype(np.int64)
+        if not table.any():
+            return table
         target.subtract(table=table)
         target.clip_again("after the sum over features")
         return table
 
     def _sum_to_fit(self, target: ResidualTarget) -> tuple[Basis, Fraction] | None:
-        """Choose a sum over features that can be fitted, and its part of the budget; None if there is none."""
+        """Choose a sum over features that can be fitted, and its part of the budget, if there is one."""
         schema, plan, config = target.curator.schema, target.curator.ledger.plan, self._config
-        of_weights = (1 - config.weighing) * (1 if self._public is not None else 1 - config.additive.scaling)
+        known = self._public is not None
         most = target.left * config.additive_share(target.enough / schema.n_features)
-        enough = target.enough * float(most * of_weights)
+        enough = target.enough * float(most * (1 if known else 1 - config.additive.scaling))
         basis = affordable_basis(schema, enough, config.additive)
         if basis is None:
             return None
         quieter = math.sqrt(basis.noise(schema, enough) / config.quiet)
         share = most * Fraction(math.ceil(1000 * min(quieter, 1.0)), 1000)
-        return (basis, share) if _can_follow(schema, plan, share, basis, config) else None
+        return (basis, share) if _can_follow(schema, plan, share, basis, known, config) else None
 
     def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:
         """Grow trees on what is left of the target, each on what those before it leave."""
@@ -271,18 +262,13 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float, float]:
 
 
 def _can_follow(
-    schema: Schema, plan: BudgetPlan, share: Fraction, basis: Basis, config: NumberConfig
+    schema: Schema, plan: BudgetPlan, share: Fraction, basis: Basis, known: bool, config: NumberConfig
 ) -> bool:
     """Tell whether the questions of an additive part are not too faint to be drawn."""
-    weighing = share * config.weighing
-    scaling = (share - weighing) * config.additive.scaling if basis.ordered else Fraction(0)
+    scaling = scaling_share(share, basis, config.additive, known)
     one = units(len(basis.ordered), float(plan.amount("model") * scaling))
-    asks = [
-        Ask("model", scaling / 2, reach=one, blocks=len(basis.ordered)),
-        Ask("model", weighing, reach=ONE**2, blocks=3),
-    ]
-    of_weights = can_be_fitted(schema, plan, "model", share - weighing - scaling, basis)
-    return of_weights and all(ask.can_be_paid(plan) for ask in asks)
+    of_scales = Ask("model", scaling / 2, reach=one, blocks=len(basis.ordered))
+    return of_scales.can_be_paid(plan) and can_be_fitted(schema, plan, "model", share - scaling, basis)
 
 
 def _leaf_values(

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator import Curator, Wanted
-from dpforest._linear import Centre
 from dpforest._structure import FlatTrees
 from dpforest.forests.foresight import choose, count_leaves
 from dpforest.forests.guided_config import NumberConfig
@@ -52,19 +51,8 @@ class ResidualTarget:
         return (self.span[1] - self.span[0]) / self.levels
 
     @property
-    def centre(self) -> Centre:
-        """Where the zero of the present target is, and the largest distance to it."""
-        zero = min(max(round(-self.span[0] / self.width), 0), self.levels)
-        return Centre(zero, max(zero, self.levels - zero))
-
-    @property
-    def unit(self) -> float:
-        """What the reach of the present target stands for, in levels of the schema."""
-        return self.centre.reach * self.width
-
-    @property
     def wanted(self) -> Wanted:
-        """What a sum over features is to follow: the present target from its zero, in units of the distance."""
+        """What a sum over features is to follow: the present target, from its zero, by the distance."""
         span = self.span[1] - self.span[0]
         width = max(self.distance + 0.5, self.config.least_width * span)
         return Wanted(-self.span[0] / self.width, min(width, span) / self.width)
