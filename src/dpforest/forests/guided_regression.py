@@ -179,6 +179,8 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             return None
         quieter = math.sqrt(basis.noise(schema, enough) / config.quiet)
         share = most * Fraction(math.ceil(1000 * min(quieter, 1.0)), 1000)
+        if target.curator.is_noiseless:  # there the ridge alone would hold weights down
+            share = target.left * config.most_additive
         return (basis, share) if _can_follow(schema, plan, share, basis, known, config) else None
 
     def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:
