@@ -16,13 +16,13 @@ import numpy as np
 from dpforest import mechanisms
 from dpforest._arrays import FloatArray
 from dpforest._curator import Block, Curator, Wanted
-from dpforest._curator.fits import Loss, _Fit
+from dpforest._curator.fits import _Fit
 from dpforest._linear.basis import TWO_VALUES, additive_blocks, scores_of
 from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
+from dpforest._rows.pulls import Loss
 from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
-
 
 HELD = 24  # the ridge holds weights down as if there were so many more rows times epsilon, per function
 MEAN_SQUARE = 0.3  # of a standard scale
@@ -36,15 +36,15 @@ class AdditiveConfig:
     """
 
     scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
-    least_per_line: float = 10  # rows times epsilon per line, or nothing is asked; study
+    least_per_line: float = 15  # rows times epsilon per line, or nothing is asked; study
     loudest_squares: float = 0.03  # noise up to which there are squares, ...
     loudest_curves: float = 0.01  # ... curves of the fewest knots (less with more, by the square), ...
-    loudest_categories: float = 0.1  # ... and categories, from narrow features to wide ones; study
+    loudest_categories: float = 0.03  # ... and categories, from narrow features to wide ones; study
     fewest_knots: int = 6
     most_knots: int = 16
-    surely: float = 1.3  # times its noise that a kind of function is kept from, ...
+    surely: float = 1.7  # times its noise that a kind of function is kept from, ...
     by_chance: float = 3.0  # ... and more by this over the root of how many there are: about 2 sd of noise
-    most_lifted: float = 1.5  # by what weights are at most multiplied because the ridge held them; study
+    most_lifted: float = 1.25  # by what weights are at most multiplied because the ridge held them; study
 
 
 class Basis(NamedTuple):

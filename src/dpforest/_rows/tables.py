@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MIXTURE_UNIT
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MIXTURE_UNIT
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
 from dpforest._rows.walks import Way, check_walk

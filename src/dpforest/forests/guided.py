@@ -7,9 +7,8 @@ public quantities and of noisy counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -227,15 +226,6 @@ class GuidedTree(PrivateForest):
     def _what_was_told(self) -> str:
         """Say what came of the look at the first levels of the tree."""
         raise NotImplementedError
-
-    def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
-        """Part of the budget for sums over features, by a rule that takes rows times epsilon.
-
-        Where the rule says none, public rows help: they tell scales and products, so that fewer sums are left
-        to ask for, as if there were more rows.
-        """
-        share = share_at(enough)
-        return share if share or self._public is None else share_at(enough * self._config.with_public)
 
     @property
     def _knows_public_rows(self) -> bool:

@@ -150,9 +150,9 @@ class NumberConfig:
     counting: Fraction = Fraction(3, 100)  # of the whole budget: rows times epsilon are known to about 50
 
     # --- where the target lies; parts of the model's budget are `wanted` / (rows times epsilon)
-    median_wanted: float = 40  # the exponent of a level beyond all rows is half of it: e^-20
+    median_wanted: float = 60  # a level beyond all rows has a probability of e^-15
     most_for_median: Fraction = Fraction(40, 100)
-    distance_wanted: float = 60  # to the median, of 3/4 of the rows; beyond all rows: a sixth of it, e^-10
+    distance_wanted: float = 80  # to the median, of 3/4 of the rows; beyond all rows: a sixth of it, e^-13
     most_for_distance: Fraction = Fraction(25, 100)
     mean_wanted: float = 50  # between the bounds: its noise is 3 % of what they span
     most_for_mean: Fraction = Fraction(5, 100)
