@@ -150,7 +150,7 @@ class NumberConfig:
     counting: Fraction = Fraction(3, 100)  # of the whole budget: rows times epsilon are known to about 50
 
     # --- where the target lies; parts of the model's budget are `wanted` / (rows times epsilon)
-    median_wanted: float = 60  # a level beyond all rows has a probability of e^-15
+    median_wanted: float = 60  # the exponent of a level beyond all rows is half of it, if rows are known well
     most_for_median: Fraction = Fraction(40, 100)
     distance_wanted: float = 80  # to the median, of 3/4 of the rows; beyond all rows: a sixth of it, e^-13
     most_for_distance: Fraction = Fraction(25, 100)
@@ -203,6 +203,7 @@ class NumberConfig:
         --------
         >>> config = NumberConfig()
         >>> [str(config.additive_share(per_feature)) for per_feature in (30, 1e3, 1e6)]
+        ['7/10', '861/5000', '7/625']
         """
         falling = min(1.0, self.full_per_feature / per_feature) ** self.additive_power
         return self.most_additive * Fraction(round(1000 * falling), 1000)
