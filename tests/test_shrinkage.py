@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpforest._shrinkage import shrunk_class_means, shrunk_counts, shrunk_means, shrunk_to_zero
+from dpforest._shrinkage import shrunk_class_means, shrunk_counts, shrunk_means
 
 
 def test_without_noise_full_leaves_are_left_alone():
@@ -43,9 +43,3 @@ def test_the_noise_that_is_taken_away_is_the_noise_there_is(noise_sd):
     explained = (share * (1 - share) * (noise_sd**2 / counts**2 + 0.3 / counts)).sum()
     assert 0.82 < spread / explained < 1.18
     assert (share @ kept**2).mean() < 0.35 * spread
-
-
-def test_means_of_pure_noise_become_nearly_zero():
-    means = np.random.default_rng(0).normal(0, 1, 1000)
-    assert np.abs(shrunk_to_zero(means, 1.0)).max() < 0.4
-    np.testing.assert_allclose(shrunk_to_zero(means, 0.0), means)

@@ -81,19 +81,6 @@ def shrunk_class_means(means: FloatArray, counts: FloatArray, noise: float, vari
     return shrunk
 
 
-def shrunk_to_zero(means: FloatArray, noise: float) -> FloatArray:
-    """Draw noisy means towards 0, as far as noise of this variance explains their size.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shrunk_to_zero(np.array([0.3, -0.1]), noise=0.025)
-    array([ 0.15, -0.05])
-    """
-    excess = max(float((means**2 - noise).mean()), 0.0)
-    return means * (excess / (excess + noise))
-
-
 def shrunk_means(sums: IntArray, noise_sd: float, levels: int, prior: float) -> FloatArray:
     """Mean target, in fixed-point levels, of every leaf of one tree.
 

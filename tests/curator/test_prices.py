@@ -48,7 +48,6 @@ BLOCKS = [
 LINES = [Block(0, np.full((6, 1), 5)), Block(1, np.full((5, 1), -4))]
 # cells of two columns and codes of the target, some of them together and one left out
 CELL_GROUPS = {0: np.array([0, 0, 1, 2, 2, -1]), 1: np.arange(5), THE_TARGET: np.arange(3)}
-PARTS = np.ones((2, 2, 6), np.int64)
 # the last step of the summed logarithms: 1024 (65537 ln 65537 - 65536 ln 65536), rounded down
 ENTROPY_STEP = 12_380
 
@@ -134,9 +133,6 @@ CASES = {
     "group_counts": Case(CLASSES, lambda c: c.group_counts("all", WHOLE, "g", CELL_GROUPS), 3, 3),
     "scored_counts": Case(CLASSES, lambda c: c.scored_counts("all", WHOLE, "s", first_cell, 6), 1, 1),
     "scored_sums": Case(CLASSES, lambda c: c.scored_sums("all", WHOLE, "s", first_cell, 5), 5, 25),
-    # targets are 0 to 8 and measured from 2: at most 6 away
-    "target_sums": Case(TARGET, lambda c: c.target_sums("all", WHOLE, "t", BLOCKS, 5, 2), 30, 3 * 30**2),
-    "part_products": Case(TARGET, lambda c: c.part_products("all", WHOLE, "w", PARTS, 7, 2), 49, 6 * 49**2),
     "best_mixture": Case(CLASSES, mixture, 1024, 1024),
     "label_sums": Case(CLASSES, lambda c: c.label_sums("all", WEIGHTS), 8, 20, relation=LABEL),
     "label_sums, two labels": Case(TWO, lambda c: c.label_sums("all", WEIGHTS), 4, 10, relation=LABEL),

@@ -254,13 +254,24 @@ def test_numbers_are_followed_by_a_sum_over_features_where_that_explains_them(ad
     model = PrivateForestRegressor(epsilon=1.0, bounds=(0, 1), target_bounds=(0, 1), random_state=0)
     with pytest.warns(PrivacyLeakWarning):
         model.fit(X, y)
-    assert ("explained a good part" in model.explain_plan()) is additive
+    assert ("stood out of its noise" in model.explain_plan()) is additive
     assert ("so it was dropped" in model.explain_plan()) is not additive
     assert model.ledger_.total() == model.ledger_.plan.total
     if additive:
         assert model.score(X, y) > 0.95
         assert model.feature_importances_[:4].argsort().tolist() == [3, 2, 1, 0]
         assert model.feature_importances_[4:].sum() < 0.01
+
+
+def test_a_line_in_many_features_is_learnt_from_few_rows_times_epsilon():
+    """In 150 fits with other noise R2 was 0.756 on average, with a standard deviation of 0.044."""
+    rng = np.random.default_rng(1)
+    X = np.clip(rng.normal(size=(5600, 20)), -4, 4)
+    y = np.clip(X @ np.linspace(1.0, 0.1, 20) + rng.normal(size=5600), -12, 12)
+    model = PrivateForestRegressor(epsilon=0.5, bounds=(-4, 4), target_bounds=(-12, 12), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, y)
+    assert model.score(X, y) > 0.4
 
 
 def test_many_classes_with_few_rows_have_a_linear_part_and_no_splits():

@@ -212,7 +212,7 @@ def test_any_parameters_succeed_or_cost_nothing(name, monkeypatch):
 
 # Asked only where the budget can pay for them, by a public condition; an additive part of numbers likewise.
 BOUNDS = {Kind.PRODUCTS, Kind.LOWER_BOUND, Kind.UPPER_BOUND, Kind.FITTED_WEIGHTS}
-ADDITIVE = {Kind.CENTRES, Kind.SPREADS, Kind.TARGET_SUMS, Kind.CATEGORY_COUNTS, Kind.PART_PRODUCTS}
+ADDITIVE = {Kind.CENTRES, Kind.SPREADS}
 
 
 def asked_if_possible(name):

@@ -125,22 +125,6 @@ MUTANTS = {
         slip(f"{SUMS}:SumQueries.product_sums", ("len(upper[0]), bound**2", "len(upper[0]), bound")),
         priced("product_sums"),
     ),
-    "sums of targets priced as sums": Mutant(
-        slip(f"{SUMS}:SumQueries.target_sums", ("query, widths, bound * reach)", "query, widths, bound)")),
-        priced("target_sums"),
-    ),
-    "targets measured from one end only": Mutant(
-        slip(f"{SUMS}:SumQueries.target_sums", ("reach = max(zero, levels - zero)", "reach = zero")),
-        priced("target_sums"),
-    ),
-    "products of parts priced as parts": Mutant(
-        slip(f"{SUMS}:SumQueries.part_products", ("len(upper[0]), one**2)", "len(upper[0]), one)")),
-        priced("part_products"),
-    ),
-    "a part beyond its bound": Mutant(
-        kernel_slip("_rows", ("size = min(abs(score) // fine, one)", "size = abs(score) // fine")),
-        checks.parts_are_held_within_their_bound,
-    ),
     "mixtures priced as numbers of rows": Mutant(
         slip(f"{SUMS}:SumQueries.best_mixture", ("1, MIXTURE_UNIT, EXP", "1, 1, EXP")), priced("best_mixture")
     ),
@@ -285,13 +269,6 @@ MUTANTS = {
             checks.sums_are_for_rows_that_come_and_go,
         )
         for query in ("lookup_sums", "product_sums", "target_quantile", "best_mixture")
-    },
-    **{
-        f"{query} sold to label privacy": Mutant(
-            slip(f"{SUMS}:SumQueries.{query}", ("self._demand_row_privacy()", "pass")),
-            checks.sums_of_targets_are_for_rows_that_come_and_go,
-        )
-        for query in ("target_sums", "part_products")
     },
     "features of private rows shown": Mutant(
         slip(f"{QUERIES}._public_rows", ("if not self._is_label_privacy", "if False")),

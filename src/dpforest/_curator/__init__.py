@@ -26,7 +26,7 @@ from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
 from dpforest._curator.utilities import Centres, Subsets, Utility, median_scores
 from dpforest._curator.values import TARGET, PrivateValues
-from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS, MIXTURE_UNIT, PART_UNIT
+from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS, MIXTURE_UNIT
 
 __all__ = [
     "COARSE_LEVELS",
@@ -35,7 +35,6 @@ __all__ = [
     "MAX_ROWS",
     "MIXTURE_UNIT",
     "ONE",
-    "PART_UNIT",
     "PERMUTE_AND_FLIP",
     "QUANTILE_PARTS",
     "TARGET",

@@ -42,7 +42,7 @@ from dpforest._rows import Assignment, Grid, Residual, Rows
 from dpforest._rows.pulls import MAX_FITTED_ROWS, PULL_BITS, Bends, Loss, Pulls, pull_error
 from dpforest.mechanisms import LONGEST, POSITION_BITS, Problem, terms
 from dpforest.privacy import NeighboringRelation, PrivacyError, Query
-from dpforest.schema import Schema
+from dpforest.schema import Classes, Schema
 
 ONE = 64  # what stands for 1 in the lines of blocks
 SAMPLED_ROWS = 20_000  # that steer the search
@@ -72,14 +72,10 @@ class FitQueries:
         raise NotImplementedError
 
     @staticmethod
-    def can_fit(epsilon: Fraction, widths: Sequence[int], schema: Schema) -> bool:
-        """Tell whether an epsilon is not too small to fit the weights of such blocks; no row is asked."""
-        is_class = schema.target is not None and hasattr(schema.target, "labels")
-        n_classes = len(schema.classes.labels) if is_class else 1
-        n_outputs = n_classes if n_classes > 2 else 1
-        length = Fraction(len(widths) + 1)
+    def can_fit(schema: Schema, epsilon: Fraction, blocks: Sequence[Block]) -> bool:
+        """Tell whether an epsilon is not too small to fit the weights of blocks; no row is asked."""
         try:
-            terms(Problem((1, *widths), n_outputs, Fraction(2), length, 1.0), epsilon)
+            terms(_Fit(_loss_of(schema), blocks, schema).problem, epsilon)
         except ValueError:
             return False
         return True
@@ -114,10 +110,9 @@ class FitQueries:
         """
         if self._pay.ledger.plan.relation is NeighboringRelation.LABEL_CHANGE:
             raise PrivacyError("This is priced for rows that come or go, not for labels that change.")
-        loss = Loss.NUMBERS
-        if wanted is None:
-            two = len(self.schema.classes.labels) == 2
-            loss = Loss.TWO_CLASSES if two else Loss.SEVERAL_CLASSES
+        loss = _loss_of(self.schema)
+        if (loss is Loss.NUMBERS) != (wanted is not None):
+            raise ValueError("Numbers need wanted scores, classes have none.")
         fit = _Fit(loss, blocks, self.schema)
         bought = self._pay.for_fit(pool, share, query, fit.problem)
         one_in = max(int(rows / SAMPLED_ROWS), 1)
@@ -215,3 +210,10 @@ class _Fit:
         )
         of_positions = MAX_FITTED_ROWS * float(self.loss.bend * self.squared_length) * 2.0**-POSITION_BITS
         return of_pulls + (of_positions + 2.0**-18) * math.sqrt(size)
+
+
+def _loss_of(schema: Schema) -> Loss:
+    """Return the loss that goes with the target."""
+    if not isinstance(schema.target, Classes):
+        return Loss.NUMBERS
+    return Loss.TWO_CLASSES if len(schema.classes.labels) == 2 else Loss.SEVERAL_CLASSES

@@ -24,10 +24,8 @@ from dpforest._rows import (
     Assignment,
     By,
     CellCounts,
-    CellMoments,
     Grid,
     MixtureScores,
-    PartProducts,
     Products,
     Residual,
     Rows,
@@ -114,61 +112,6 @@ class SumQueries:
         noise, variance = self._pay.for_sums(pool, share, query, [1] * len(upper[0]), bound**2)
         features = np.array([block.feature for block in blocks])
         exact = self._rows.fold(Products(self._grid, features, [block.values[:, 0] for block in blocks]))
-        sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
-        sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
-        return Sums(_mirror(sums), _mirror(spread))
-
-    @question
-    def target_sums(
-        self, pool: str, share: Fraction, query: Query, blocks: Sequence[Block], bound: int, zero: int
-    ) -> Sums:
-        """Release the noisy sums over all rows of (y - zero) times what the blocks say of the row.
-
-        y lies between 0 and G, so abs(y - zero) is at most reach = max(zero, G - zero), and a row adds a line
-        of L1 norm at most reach * bound to any block. `zero` must follow from released values.
-
-        Returns
-        -------
-        Sums
-            Of shape (1, coordinates of all blocks); rows without a target add nothing.
-        """
-        self._demand_row_privacy()
-        levels = self.schema.range.levels
-        if not 0 <= zero <= levels:
-            raise ValueError("Zero is one of the levels.")
-        reach = max(zero, levels - zero)
-        _check_bound(blocks, bound, bound * reach)
-        widths = [block.values.shape[1] for block in blocks]
-        noise, variance = self._pay.for_sums(pool, share, query, widths, bound * reach)
-        asked = np.arange(self.schema.n_features, dtype=np.int32)[None, None]
-        width = int(self.schema.n_cells.max())
-        nothing = FlatTrees.unsplit(1, 0)
-        table = CellMoments(self._grid, nothing, 0, None, self._residual, asked=asked, width=width)
-        moments = np.concatenate([part for _, part in fold_by_nodes(self._rows, table)])[0]
-        away = moments[..., 1] - zero * moments[..., 0]
-        sums = [block.values.T @ away[block.feature, : len(block.values)] for block in blocks]
-        return Sums(noise(np.concatenate(sums)[None]), variance)
-
-    @question
-    def part_products(
-        self, pool: str, share: Fraction, query: Query, tables: NDArray[np.int64], one: int, zero: int
-    ) -> Sums:
-        """Release the noisy sums of the products of any two of some released scores and the target.
-
-        A score is a sum over features of released numbers by (feature, cell), in units of 1 / (`PART_UNIT`
-        one), and the target is measured from `zero`. Of every row, all of them are held between -one and one:
-        a row adds at most one squared to each of the sums, which are blocks of one coordinate.
-
-        Returns
-        -------
-        Sums
-            Of shape (n_parts + 1, n_parts + 1), symmetric, the target last; in units of 1 / one squared.
-        """
-        self._demand_row_privacy()
-        asked = PartProducts(self._grid, self._residual, tables, one, zero)
-        upper = np.triu_indices(len(tables) + 1)
-        noise, variance = self._pay.for_sums(pool, share, query, [1] * len(upper[0]), one**2)
-        exact = self._rows.fold(asked)
         sums, spread = np.zeros_like(exact), np.zeros(exact.shape)
         sums[upper], spread[upper] = noise(exact[upper][None])[0], variance
         return Sums(_mirror(sums), _mirror(spread))

@@ -1,23 +1,12 @@
-"""A sum over features that follows a numeric target, learnt from released sums.
+"""A sum over features that follows a numeric target, fitted to the rows in one question.
 
-What is released: centres and spreads of the ordered features; if there are rows enough, one matrix of
-products of their standard scales u; the sums of (y - zero) P_k(u), with the Legendre polynomials P_1 to P_3;
-for nominal features the rows and the summed targets of every category. From these follow, as
-post-processing, up to three parts, each a value for every cell of every feature:
-
-* lines: a ridge regression on the scales, in the eigenbasis of their products;
-* curves: P_2 and P_3, each coefficient on its own, as if features did not hang together;
-* categories: the mean of every category.
-
-Everything noisy is drawn towards 0 (James and Stein). Features do hang together, so the parts may say the
-same thing twice; how much each of them is to count is asked afterwards (`weights`).
-
-Targets are measured from a released `zero` in units of `reach`, the largest distance to it: from -1 to 1.
+Its weights minimise a Huber loss, quadratic up to a width and linear beyond, with a random linear term
+(`Curator.fitted_weights`). A row pulls at them by at most 1 however far out its target is: the width, not the
+bounds of the target, is what noise is in proportion to.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -25,68 +14,124 @@ from typing import NamedTuple
 import numpy as np
 
 from dpforest._arrays import FloatArray
-from dpforest._curator import MAX_PER_ROW, Block, Curator
-from dpforest._linear.discriminant import LEAST_EPSILON
-from dpforest._linear.standard import (
-    ordered_features,
-    product_units,
-    standard_scales,
-    told_epsilon,
-    units,
-    whole_units,
-)
-from dpforest._shrinkage import shrunk_to_zero
-from dpforest.privacy import Kind, Query
+from dpforest._curator import Block, Curator, Wanted
+from dpforest._linear.basis import TWO_VALUES, additive_blocks, scores_of
+from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
+from dpforest.privacy import BudgetPlan, Kind, Query
+from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
 
-MOST_FOR_PRODUCTS = 128  # ordered features: of more, drawing noise for all products would take minutes
-_SQUARES = 0.3, 0.2, 0.14  # mean square of P_1 to P_3 of a standard scale of a normal feature
-_LEAST_EIGENVALUE = 0.003
-_SAMPLING = 0.05  # variance of target times scale, and of targets in a category, for one row: guesses ...
-_SAMPLING_OF_CATEGORY = 0.1  # ... that matter only where there is next to no noise
+HELD = 24  # the ridge holds weights down as if there were so many more rows times epsilon, per function
+MEAN_SQUARE = 0.3  # of a standard scale
 
 
 @dataclass(frozen=True)
 class AdditiveConfig:
-    """Constants of the additive part; see `dpforest.forests.guided_config` for what "study" means."""
+    """Constants of the additive part; see `dpforest.forests.guided_config` for what "study" means.
 
-    scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads; study
-    products: Fraction = Fraction(15, 100)  # of the rest, for products of the scales; study
-    counting: Fraction = Fraction(15, 100)  # of what nominal features get, for the rows of categories; study
-    loudest_products: float = 0.3  # noise of their eigenvalues above which they are not asked for; study
-    enough_for_squares: float = 50  # rows times epsilon, per ordered feature, from which P_2 is asked for ...
-    enough_for_cubes: float = 300  # ... and P_3; study
-    unsure_lines: float = 0.7  # what a later round without products lets lines count
+    What is called loud is measured by `Basis.noise`.
+    """
 
-
-class Features(NamedTuple):
-    """What a first round learnt about the features; a second one need not ask again."""
-
-    scales: list[FloatArray]  # of the ordered features
-    products: FloatArray | None  # mean products of the scales
-    products_sd: float
-    categories: dict[int, tuple[FloatArray, float]]  # rows of each category, and the variance of their noise
+    scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
+    least_per_line: float = 15  # rows times epsilon per line, or nothing is asked; study
+    loudest_squares: float = 0.03  # noise up to which there are squares, ...
+    loudest_curves: float = 0.01  # ... curves of the fewest knots (less with more, by the square), ...
+    loudest_categories: float = 0.03  # ... and categories, from narrow features to wide ones; study
+    fewest_knots: int = 6
+    most_knots: int = 16
+    surely: float = 1.7  # times its noise that a kind of function is kept from, ...
+    by_chance: float = 3.0  # ... and more by this over the root of how many there are: about 2 sd of noise
+    most_lifted: float = 1.25  # by what weights are at most multiplied because the ridge held them; study
 
 
-class Centre(NamedTuple):
-    """From where and in which unit targets are measured, in levels of the target; released."""
+class Basis(NamedTuple):
+    """What is fitted: which nominal features, and what follows the scales of the ordered ones."""
 
-    zero: int
-    reach: int
+    ordered: list[int]
+    nominal: list[int]
+    shape: str
+    n_knots: int
+
+    def blocks(self, schema: Schema, scales: list[FloatArray]) -> list[Block]:
+        """Make the functions of the features, by the scales of the ordered ones."""
+        by_feature = dict(zip(self.ordered, scales, strict=True))
+        return additive_blocks(schema, by_feature, self.shape, self.n_knots, self.nominal)
+
+    def noise(self, schema: Schema, enough: float) -> float:
+        """Mean square of the noise in the fitted sum, in units of the wanted width squared; roughly.
+
+        The linear term moves a line's weight by up to n_weights / epsilon, against about a fifth of the rows;
+        that of a category by as many times less as there are categories, against as many times fewer rows.
+        Either way a function adds about (2 n_weights / enough)^2 to the sum, less by what the ridge holds.
+
+        Parameters
+        ----------
+        schema : Schema
+            What is public about the features.
+        enough : float
+            Rows times epsilon that weights are bought for.
+        """
+        scaled = sum(int(schema.n_cells[at]) > TWO_VALUES for at in self.ordered)
+        pairs = scaled if self.shape == "square" else 0
+        n_weights = 1 + len(self.ordered) + pairs + sum(int(schema.n_cells[at]) for at in self.nominal)
+        if self.shape == "curve":
+            n_weights += scaled * (self.n_knots - 1)
+        n_blocks = 1 + len(self.ordered) + pairs + len(self.nominal)
+        return n_blocks * (2 * n_weights / (enough + HELD * n_blocks)) ** 2
 
 
-def additive_parts(
+def affordable_basis(schema: Schema, enough: float, config: AdditiveConfig) -> Basis | None:
+    """Choose what to fit by public quantities and a noisy count; nothing where weights would drown in noise.
+
+    Nominal features with the most categories are left to the trees first.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is public about the features.
+    enough : float
+        Rows times epsilon that weights can be bought for, at most.
+    config : AdditiveConfig
+        Constants.
+    """
+    ordered = ordered_features(schema)
+    nominal = [at for at in range(schema.n_features) if at not in ordered]
+    nominal.sort(key=lambda at: int(schema.n_cells[at]))
+    basis = Basis(ordered, [], "line", 0)
+    if enough < config.least_per_line * (len(ordered) + 1):
+        return None
+    squares = basis._replace(shape="square")
+    if ordered and squares.noise(schema, enough) <= config.loudest_squares:
+        basis = squares
+    for n_knots in range(config.fewest_knots, config.most_knots + 1 if ordered else 0):
+        curves = basis._replace(shape="curve", n_knots=n_knots)
+        loudest = config.loudest_curves * (config.fewest_knots / n_knots) ** 2
+        if curves.noise(schema, enough) <= loudest:
+            basis = curves
+    for at in nominal:
+        wider = basis._replace(nominal=[*basis.nominal, at])
+        if wider.noise(schema, enough) <= config.loudest_categories:
+            basis = wider
+    return basis if basis.ordered or basis.nominal else None
+
+
+def number_can_be_fitted(schema: Schema, plan: BudgetPlan, pool: str, share: Fraction, basis: Basis) -> bool:
+    """Tell whether the weights of a basis are not too faint a question, whatever the scales will be."""
+    longest = [np.ones(int(schema.n_cells[at])) for at in basis.ordered]
+    return Curator.can_fit(schema, plan.amount(pool) * share, basis.blocks(schema, longest))
+
+
+def fit_additive(
     curator: Curator,
     pool: str,
     share: Fraction,
     rows: float,
-    centre: Centre,
+    wanted: Wanted,
+    basis: Basis,
     config: AdditiveConfig,
-    known: Features | None = None,
-    detail: str = "",
     public: PublicRows | None = None,
-) -> tuple[list[FloatArray], Features]:
-    """Ask for sums and make parts of them, each of shape (n_features, n_cells), in units of the reach.
+) -> FloatArray:
+    """Fit a sum over features, of shape (n_features, n_cells), in units of the wanted width.
 
     Parameters
     ----------
@@ -98,216 +143,69 @@ def additive_parts(
         Part of it.
     rows : float
         Released number of rows.
-    centre : Centre
-        Where the target's zero is.
+    wanted : Wanted
+        What the sum is to be, in levels of the target.
+    basis : Basis
+        What is fitted.
     config : AdditiveConfig
         Constants.
-    known : Features, optional
-        What an earlier round learnt.
-    detail : str
-        What is said of the sums on the ledger.
     public : PublicRows, optional
-        Rows that tell all about the features; only sums of the target are asked for then.
+        Rows that tell scales, of which nothing is asked then.
     """
     schema = curator.schema
-    ordered = ordered_features(schema)
-    nominal = [at for at in range(schema.n_features) if at not in ordered]
-    first = known is None
-    if known is None and public is not None:
-        known = public_features(public, ordered, nominal, rows, curator)
-    elif known is None:
-        known, share = _scales_and_products(curator, pool, share, rows, ordered, config)
-    for_ordered = share * Fraction(len(ordered), schema.n_features)
-    for_nominal = share - for_ordered
-    parts = []
-    if ordered:
-        parts += _lines_and_curves(
-            curator, pool, for_ordered, rows, centre, config, ordered, known, first, detail
-        )
-    if nominal:
-        if not known.categories:
-            counting = for_nominal * config.counting
-            known = known._replace(categories=_category_rows(curator, pool, counting, nominal))
-            for_nominal -= counting
-        parts.append(_categories(curator, pool, for_nominal, rows, centre, nominal, known, detail))
-    return [part for part in parts if part.any()], known
+    scaling = scaling_share(share, basis, config, public is not None)
+    ordered = basis.ordered
+    scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
+    blocks = basis.blocks(schema, scales)
+    query = Query(Kind.FITTED_WEIGHTS)
+    weights = curator.fitted_weights(pool, share - scaling, query, blocks, rows, wanted)
+    enough = rows * told_epsilon(curator, pool, share - scaling)
+    n_blocks = len(blocks)
+    kept = _kept(blocks, weights[:, 0], basis.noise(schema, enough) / n_blocks, config)
+    held = min(config.most_lifted, 1 + HELD * n_blocks / enough)
+    weights = weights * (held * kept)[:, None]
+    return scores_of(blocks, weights, (schema.n_features, int(schema.n_cells.max())))[..., 0]
 
 
-def _scales_and_products(
-    curator: Curator, pool: str, share: Fraction, rows: float, ordered: list[int], config: AdditiveConfig
-) -> tuple[Features, Fraction]:
-    """Learn about the ordered features; return what is left of the share."""
-    if not ordered:
-        return Features([], None, 0.0, {}), share
-    scaling = share * config.scaling
-    scales = standard_scales(curator, pool, scaling, ordered, rows)
-    share -= scaling
-    asking = share * config.products
-    epsilon, n = told_epsilon(curator, pool, asking), len(ordered)
-    n_products = n * (n + 1) // 2
-    noise = math.sqrt((n_products + 1) * (n_products + 2) / 3) / (epsilon * rows)
-    worth_it = epsilon >= LEAST_EPSILON and noise * math.sqrt(n) < config.loudest_products
-    if not 1 < n <= MOST_FOR_PRODUCTS or not worth_it:
-        return Features(scales, None, 0.0, {}), share
-    one = product_units(n, float(curator.ledger.plan.amount(pool) * asking))
-    blocks = [Block(at, whole_units(scale, one)) for at, scale in zip(ordered, scales, strict=True)]
-    sums, variance = curator.product_sums(pool, asking, Query(Kind.PRODUCTS), blocks, one)
-    sd = math.sqrt(variance[0, 0]) / (one**2 * rows)
-    return Features(scales, sums / (one**2 * rows), sd, {}), share - asking
-
-
-def public_features(
-    public: PublicRows, ordered: list[int], nominal: list[int], rows: float, curator: Curator
-) -> Features:
-    """Learn about the features from public rows; that these are a sample counts as noise."""
-    scales = standard_scales(curator, "", Fraction(0), ordered, rows, public)
-    products, few = None, 1 / public.n_rows
-    if 1 < len(ordered) <= MOST_FOR_PRODUCTS:
-        products = public.mean_products([(at, s[:, None]) for at, s in zip(ordered, scales, strict=True)])
-    categories = {at: (rows * public.shares[at], rows**2 * few / len(public.shares[at])) for at in nominal}
-    return Features(scales, products, _SQUARES[0] * math.sqrt(few), categories)
-
-
-def target_units(reach: int) -> int:
-    """Return the whole number that stands for 1 in what targets are multiplied with.
-
-    Examples
-    --------
-    >>> target_units(2048), target_units(60_000)
-    (64, 34)
-    """
-    return max(1, min(64, MAX_PER_ROW // reach))
-
-
-def _lines_and_curves(
-    curator: Curator,
-    pool: str,
-    share: Fraction,
-    rows: float,
-    centre: Centre,
-    config: AdditiveConfig,
-    ordered: list[int],
-    known: Features,
-    first: bool,
-    detail: str,
-) -> list[FloatArray]:
-    """Follow the target along the scales of ordered features."""
-    enough = told_epsilon(curator, pool, share) * rows / len(ordered)
-    degree = 1 + (enough >= config.enough_for_squares) + (enough >= config.enough_for_cubes)
-    curves = [[_legendre(scale, k) for scale in known.scales] for k in range(degree)]
-    one = target_units(centre.reach)
-    blocks = [
-        Block(at, whole_units(curve, one))
-        for of_degree in curves
-        for at, curve in zip(ordered, of_degree, strict=True)
-    ]
-    query = Query(Kind.TARGET_SUMS, detail)
-    sums, variance = curator.target_sums(pool, share, query, blocks, one, centre.zero)
-    unit = one * centre.reach * rows
-    means = (sums[0] / unit).reshape(degree, len(ordered))
-    noise = float(variance[0]) / unit**2 + _SAMPLING / rows
-    coefficients = [
-        shrunk_to_zero(mean, noise) / square for mean, square in zip(means, _SQUARES, strict=False)
-    ]
-    if known.products is not None:
-        coefficients[0] = ridge(known.products, means[0], noise, known.products_sd)
-    elif not first:
-        coefficients[0] = config.unsure_lines * coefficients[0]
-    made = np.zeros((2, curator.schema.n_features, int(curator.schema.n_cells.max())))
-    for k, (of_degree, weights) in enumerate(zip(curves, coefficients, strict=True)):
-        for at, curve, weight in zip(ordered, of_degree, weights, strict=True):
-            made[min(k, 1), at, : len(curve)] += weight * curve
-    return list(made)
-
-
-def _legendre(scale: FloatArray, k: int) -> FloatArray:
-    """P_(k + 1) of a scale, between -1 and 1 like it; missing and unknown values tell nothing."""
-    values: FloatArray = (scale, (3 * scale**2 - 1) / 2, (5 * scale**3 - 3 * scale) / 2)[k].copy()
-    values[-2:] = 0.0
-    return values
-
-
-def ridge(products: FloatArray, means: FloatArray, noise: float, products_sd: float) -> FloatArray:
-    """Coefficients of a linear regression, from noisy products of its features and with its target.
-
-    Posterior mean in the eigenbasis of the products, for coefficients of one variance, which is estimated
-    from the means. No eigenvalue is taken to be below what noise alone can make.
+def _kept(blocks: list[Block], weights: FloatArray, noise: float, config: AdditiveConfig) -> FloatArray:
+    """How much to keep of every weight: what stands out of the noise, by kind of function (James and Stein).
 
     Parameters
     ----------
-    products : ndarray of shape (n, n)
-        Mean products of the features.
-    means : ndarray of shape (n,)
-        Mean products with the target.
+    blocks : list of Block
+        Functions of the features, the constant first.
+    weights : ndarray of shape (n_weights,)
+        What was released for them.
     noise : float
-        Variance of the noise of `means`.
-    products_sd : float
-        Standard deviation of the noise of `products`.
-
-    Examples
-    --------
-    >>> ridge(np.eye(2), np.array([0.5, -0.25]), 1e-9, 0.0).round(3)
-    array([ 0.5 , -0.25])
+        Mean square of the noise that a block adds to the sum.
+    config : AdditiveConfig
+        Constants.
     """
-    n = len(means)
-    values, vectors = np.linalg.eigh(products)
-    values = np.maximum(values, max(_LEAST_EIGENVALUE, 0.7 * products_sd * math.sqrt(n)))
-    turned = vectors.T @ means
-    spread = max(float((turned**2 - noise).sum() / (values**2).sum()), 0.0)
-    if spread == 0.0:
-        return np.zeros(n)
-    found: FloatArray = vectors @ (values * turned / (values**2 + noise / spread + products_sd**2 * n))
-    return found
+    kinds, squares, seen = [""], [0.0], set[int]()
+    ends = np.cumsum([block.values.shape[1] for block in blocks])
+    for block, end in zip(blocks[1:], ends[1:], strict=True):
+        width = block.values.shape[1]
+        own = weights[end - width : end]
+        if width == 1:
+            kinds.append("square" if block.feature in seen else "line")
+            squares.append(MEAN_SQUARE * float(own[0] ** 2))
+        else:
+            is_nominal = width == len(block.values)
+            kinds.append("category" if is_nominal else "curve")
+            # cells without rows, and the knots at the ends, say nothing of the rows
+            squares.append(float(np.var(own[:-2] if is_nominal else own[1:-1])))
+        seen.add(block.feature)
+    kept = np.zeros(len(blocks))
+    for kind in set(kinds[1:]):
+        some = np.array([each == kind for each in kinds])
+        found, expected = float(np.array(squares)[some].mean()), noise
+        if found > (config.surely + config.by_chance / np.sqrt(some.sum())) * expected:
+            kept[some] = 1 - expected / found
+    kept[0] = kept.max()
+    found_kept: FloatArray = np.repeat(kept, [block.values.shape[1] for block in blocks])
+    return found_kept
 
 
-def _category_rows(
-    curator: Curator, pool: str, share: Fraction, nominal: list[int]
-) -> dict[int, tuple[FloatArray, float]]:
-    """Noisy rows of every category of each feature, and the variance of their noise."""
-    widths = [int(curator.schema.n_cells[at]) for at in nominal]
-    one = units(sum(widths), float(curator.ledger.plan.amount(pool) * share))
-    blocks = _one_hot(nominal, widths, one)
-    query = Query(Kind.CATEGORY_COUNTS)
-    sums, variance = curator.lookup_sums(pool, share, query, blocks, one, by_class=False)
-    ends = np.cumsum(widths)
-    return {
-        at: (sums[0, end - width : end] / one, float(variance[end - 1]) / one**2)
-        for at, width, end in zip(nominal, widths, ends, strict=True)
-    }
-
-
-def _categories(
-    curator: Curator,
-    pool: str,
-    share: Fraction,
-    rows: float,
-    centre: Centre,
-    nominal: list[int],
-    known: Features,
-    detail: str,
-) -> FloatArray:
-    """Mean target of every category, drawn towards 0 feature by feature."""
-    widths = [int(curator.schema.n_cells[at]) for at in nominal]
-    one = target_units(centre.reach)
-    query = Query(Kind.TARGET_SUMS, f"by category {detail}".strip())
-    blocks = _one_hot(nominal, widths, one)
-    sums, variance = curator.target_sums(pool, share, query, blocks, one, centre.zero)
-    unit, ends = one * centre.reach, np.cumsum(widths)
-    made = np.zeros((curator.schema.n_features, int(curator.schema.n_cells.max())))
-    for at, width, end in zip(nominal, widths, ends, strict=True):
-        counts, counts_variance = known.categories[at]
-        of_sums = float(variance[end - 1]) / unit**2
-        heard = counts > max(2 * math.sqrt(counts_variance), 1.0)
-        n = np.where(heard, counts, 1.0)
-        own = np.clip(sums[0, end - width : end] / unit / n, -1.0, 1.0)
-        noise = of_sums / n**2 + _SAMPLING_OF_CATEGORY / n
-        weight = np.where(heard, counts, 0.0) / max(float(counts[heard].sum()), 1.0)
-        excess = max(float((weight * (own**2 - noise)).sum()), 0.0)
-        made[at, :width] = np.where(heard, own * excess / (excess + noise), 0.0)
-    return made
-
-
-def _one_hot(features: list[int], widths: list[int], one: int) -> list[Block]:
-    return [
-        Block(at, one * np.eye(width, dtype=np.int64)) for at, width in zip(features, widths, strict=True)
-    ]
+def scaling_share(share: Fraction, basis: Basis, config: AdditiveConfig, known: bool) -> Fraction:
+    """Part of the budget for centres and spreads of the ordered features; none if they are known."""
+    return share * config.scaling if basis.ordered and not known else Fraction(0)

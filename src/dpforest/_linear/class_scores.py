@@ -13,7 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpforest._arrays import FloatArray
-from dpforest._curator import ONE, Block, Curator
+from dpforest._curator import Curator
+from dpforest._linear.basis import additive_blocks, scores_of
 from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
@@ -78,54 +79,14 @@ def class_scores(
         n_knots = min(round(grown), config.most_knots)
     elif per_sum >= config.enough_for_squares[n_classes > 2]:
         shape = "square"
-    blocks = additive_blocks(curator, dict(zip(ordered, scales, strict=True)), shape, n_knots)
+    blocks = additive_blocks(schema, dict(zip(ordered, scales, strict=True)), shape, n_knots)
     weights = curator.fitted_weights(pool, share - scaling, Query(Kind.FITTED_WEIGHTS), blocks, rows)
     found = scores_of(blocks, weights, (schema.n_features, int(schema.n_cells[: schema.n_features].max())))
     return np.concatenate([-found / 2, found / 2], axis=2) if n_classes == 2 else found
 
 
-def can_be_fitted(schema: Schema, epsilon: Fraction, config: LinearConfig = DEFAULTS) -> bool:
+def classes_can_be_fitted(schema: Schema, epsilon: Fraction, config: LinearConfig = DEFAULTS) -> bool:
     """Tell whether an epsilon pays for weights, however many there may come to be; no row is asked."""
-    ordered = ordered_features(schema)
-    widths = [config.most_knots if at in ordered else int(n) for at, n in enumerate(schema.n_cells)]
-    return Curator.can_fit(epsilon * (1 - config.scaling), widths[: schema.n_features], schema)
-
-
-def additive_blocks(curator: Curator, scales: dict[int, FloatArray], shape: str, n_knots: int) -> list[Block]:
-    """Make public functions of all features: a constant, lines or curves along scales, and categories."""
-    n_cells = curator.schema.n_cells
-    blocks = [Block(0, np.full((int(n_cells[0]), 1), ONE, np.int64))]
-    for at in range(curator.schema.n_features):
-        if at not in scales:
-            blocks.append(Block(at, ONE * np.eye(int(n_cells[at]), dtype=np.int64)))
-        elif shape != "curve" or curator.schema.n_cells[at] <= 4:
-            blocks.append(Block(at, np.trunc(ONE * scales[at]).astype(np.int64)[:, None]))
-            if shape == "square" and curator.schema.n_cells[at] > 4:
-                square = 1.5 * scales[at] ** 2 - 0.5
-                square[-2:] = 0.0
-                blocks.append(Block(at, np.trunc(ONE * square).astype(np.int64)[:, None]))
-        else:
-            blocks.append(Block(at, _hats(scales[at], n_knots)))
-    return blocks
-
-
-def scores_of(blocks: list[Block], weights: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Add up what weights of blocks make of every cell."""
-    found = np.zeros((*shape, weights.shape[1]))
-    first = 0
-    for block in blocks:
-        width = block.values.shape[1]
-        found[block.feature, : len(block.values)] += block.values @ weights[first : first + width] / ONE
-        first += width
-    return found
-
-
-def _hats(scale: FloatArray, n_knots: int) -> np.ndarray:
-    """Write a place between -1 and 1 as shares of the two knots beside it; missing and unknown: none."""
-    place = (scale[:-2] + 1) / 2 * (n_knots - 1)
-    below = np.minimum(place.astype(np.int64), n_knots - 2)
-    above = np.rint(ONE * (place - below)).astype(np.int64)
-    found = np.zeros((len(scale), n_knots), np.int64)
-    row = np.arange(len(place))
-    found[row, below], found[row, below + 1] = ONE - above, above
-    return found
+    scales = {at: np.ones(int(schema.n_cells[at])) for at in ordered_features(schema)}
+    blocks = additive_blocks(schema, scales, "curve", config.most_knots)
+    return Curator.can_fit(schema, epsilon * (1 - config.scaling), blocks)

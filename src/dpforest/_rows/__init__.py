@@ -15,7 +15,6 @@ from dpforest._rows.siblings import Siblings
 from dpforest._rows.spark_rows import SparkRows
 from dpforest._rows.stored import RereadRows, StoredRows
 from dpforest._rows.tables import (
-    PART_UNIT,
     By,
     CellCounts,
     CellMoments,
@@ -23,7 +22,6 @@ from dpforest._rows.tables import (
     LeafCounts,
     LeafSums,
     MixtureScores,
-    PartProducts,
     Products,
     RowCount,
     TargetCounts,
@@ -37,7 +35,6 @@ __all__ = [
     "MAX_ROWS",
     "MAX_TREES",
     "MIXTURE_UNIT",
-    "PART_UNIT",
     "Assignment",
     "Block",
     "By",
@@ -51,7 +48,6 @@ __all__ = [
     "LeafSums",
     "MemoryRows",
     "MixtureScores",
-    "PartProducts",
     "Products",
     "RereadRows",
     "Residual",

@@ -235,28 +235,6 @@ def subtract_leaves(cells, feature, threshold, left_sets, level, leaves, left):
 
 
 @kernel
-def part_products(cells, target, tables, fine, one, zero, reach, table):
-    """Add the products of a row's scores and its target to the part of `table` above the diagonal."""
-    n_parts, n_features, _ = tables.shape
-    row = np.empty(n_parts + 1, np.int64)
-    for i in range(cells.shape[0]):
-        if target[i] < 0:
-            continue
-        for part in range(n_parts):
-            score = 0
-            for asked in range(n_features):
-                score += tables[part, asked, cells[i, asked]]
-            size = min(abs(score) // fine, one)
-            row[part] = size if score > 0 else -size
-        away = np.int64(target[i]) - zero
-        size = min(abs(away) * one // reach, one)
-        row[n_parts] = size if away > 0 else -size
-        for a in range(n_parts + 1):
-            for b in range(a, n_parts + 1):
-                table[a, b] += row[a] * row[b]
-
-
-@kernel
 def subtract_table(cells, values, unit, left):
     """Subtract the sum of whole numbers by (feature, cell), in units of 1 / `unit`, from every row."""
     for i in range(cells.shape[0]):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MIXTURE_UNIT
+from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MIXTURE_UNIT
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows
 from dpforest._rows.walks import Way, check_walk
@@ -25,8 +25,6 @@ from dpforest._threads import zeros
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
 _CACHE = 2**23  # bytes; what cores share is larger, but shared
-PART_UNIT = 64  # scores of parts are added up so much finer than they are used
-MAX_PART = 2**36  # of one entry
 SHARE_UNIT = 4096  # shares of classes are whole multiples of 1 / SHARE_UNIT where mixtures are scored
 NO_LIMIT = 2**62  # no sum of squares of a row's values comes near it
 MOST_OF_SCORE = 2.0**40  # of one score: no sum of them leaves what an index can be made of
@@ -132,47 +130,6 @@ class Products(_Spec):
         starts = np.cumsum([0, *map(len, self.values[:-1])])
         one_each, flat = np.ones(len(starts), np.int64), np.concatenate(self.values)
         _gradients.products(block.cells, self.features, starts, one_each, flat, NO_LIMIT, out)
-
-
-@dataclass(frozen=True, eq=False)
-class PartProducts(_Spec):
-    """Sums of the products of any two of a row's scores, of which the last is its target; i <= j only.
-
-    Score i of a row adds up ``tables[i, feature, cell]`` over features, in units of 1 / (`PART_UNIT` one),
-    cut towards zero to whole units of 1 / one and held between -one and one. Its target is (y - zero) /
-    reach, cut and held likewise. So no product of a row is beyond one squared. Rows without a target add
-    nothing.
-    """
-
-    residual: Residual | None
-    tables: NDArray[np.int64]
-    one: int
-    zero: int
-
-    def __post_init__(self) -> None:
-        _check_residual(self.residual, self.grid)
-        n_cells = self.grid.n_cells
-        _, n_features, width = self.tables.shape
-        if n_features > len(n_cells) or width < max(n_cells[:n_features]):
-            raise ValueError("Every cell of a feature needs a score.")
-        # 2**16 features and targets up to 2**16: no step on the way to a score is beyond 2**53
-        if np.abs(self.tables).max(initial=0) > MAX_PART or not 0 < self.one**2 <= MAX_PER_ROW:
-            raise ValueError("A score is beyond what sums of 2**40 rows have room for.")
-        if not 0 <= self.zero < self.grid.n_codes:
-            raise ValueError("Zero is one of the levels.")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Scores and target by scores and target."""
-        return (len(self.tables) + 1,) * 2
-
-    def add(self, block: Block, out: NDArray[Any]) -> None:
-        """Add the rows of a block."""
-        from dpforest._rows import _kernels
-
-        reach = max(self.zero, self.grid.n_codes - 1 - self.zero)
-        target = _target(block, self.residual)
-        _kernels.part_products(block.cells, target, self.tables, PART_UNIT, self.one, self.zero, reach, out)
 
 
 @dataclass(frozen=True, eq=False)

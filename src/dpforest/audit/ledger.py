@@ -152,12 +152,6 @@ def _moves_of_arguments(query: str, curator: Curator, args: tuple[Any, ...]) -> 
         return len(args[3]), len(args[3])
     if query == "scored_sums":  # two numbers with this sum
         return args[4], args[4] ** 2
-    if query == "target_sums":  # the same, times the largest distance of a target to its zero
-        reach = max(args[5], schema.range.levels - args[5])
-        largest = [reach * int(np.abs(block.values).sum(axis=1).max()) for block in args[3]]
-        return max(largest), sum(most**2 for most in largest)
-    if query == "part_products":
-        return args[4] ** 2, (len(args[3]) + 1) * (len(args[3]) + 2) // 2 * args[4] ** 4
     if query == "label_sums":
         weights = np.abs(args[1].astype(np.int64))
         sides = 1 if schema.classes.n_classes == 2 else 2  # a label leaves one class and enters another

@@ -7,13 +7,13 @@ public quantities and of noisy counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
-from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import Curator
@@ -31,8 +31,7 @@ from dpforest.schema.public_rows import PublicRows, are_the_same
 
 _FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
 LINEAR_KINDS = {
-    Kind.CENTRES, Kind.SPREADS, Kind.FITTED_WEIGHTS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS,
-    Kind.TARGET_SUMS, Kind.CATEGORY_COUNTS,
+    Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.FITTED_WEIGHTS,
 }  # fmt: skip
 # What the queries on the ledger are for.
 _PARTS: dict[str, set[Kind]] = {
@@ -41,7 +40,6 @@ _PARTS: dict[str, set[Kind]] = {
         Kind.TARGET_MEDIAN, Kind.TARGET_DISTANCE, Kind.LOWER_BOUND, Kind.UPPER_BOUND, Kind.TARGET_MEAN,
     },
     "the linear part": LINEAR_KINDS,
-    "weighing what they say about the target": {Kind.PART_PRODUCTS},
     "splits of the tree": {Kind.SPLITS, Kind.NODE_TARGETS},
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
     "weighing the tree against the linear part": {Kind.PART_WEIGHTS},
@@ -202,11 +200,11 @@ class GuidedTree(PrivateForest):
                 lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
         if self._knows_public_rows:
             lines.append(_FROM_PUBLIC_ROWS)
-        if any(event.kind is Kind.TARGET_SUMS for event in self.ledger_):
+        if is_regressor(self) and any(event.kind is Kind.FITTED_WEIGHTS for event in self.ledger_):
             lines.append(
-                "A sum over features explained a good part of the target; trees follow what it left."
+                "A sum over features stood out of its noise; trees follow what it left."
                 if self._has_additive_part()
-                else "A sum over features explained too little of the target, so it was dropped."
+                else "A sum over features did not stand out of its noise, so it was dropped."
             )
         if depth == 0 and self.additive_ is not None:
             return "\n".join([*lines, "There are no splits: a tree could not tell so many classes apart."])
@@ -220,15 +218,6 @@ class GuidedTree(PrivateForest):
             f"{which} has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
         )
         return "\n".join(lines)
-
-    def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
-        """Part of the budget for sums over features, by a rule that takes rows times epsilon.
-
-        Where the rule says none, public rows help: they tell scales and products, so that fewer sums are left
-        to ask for, as if there were more rows.
-        """
-        share = share_at(enough)
-        return share if share or self._public is None else share_at(enough * self._config.with_public)
 
     @property
     def _knows_public_rows(self) -> bool:
@@ -254,5 +243,5 @@ class GuidedTree(PrivateForest):
 def _learnt_from_public_rows(ledger: Ledger) -> bool:
     """Tell whether sums over features were asked for, but not what their scales and spreads follow from."""
     kinds = {event.kind for event in ledger}
-    asked = kinds & {Kind.FITTED_WEIGHTS, Kind.FEATURE_SUMS, Kind.TARGET_SUMS, Kind.GRADIENTS}
-    return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS, Kind.CATEGORY_COUNTS}
+    asked = kinds & {Kind.FEATURE_SUMS, Kind.FITTED_WEIGHTS, Kind.GRADIENTS}
+    return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import MIXTURE_UNIT, Curator, Noisy, Utility
 from dpforest._linear import (
-    can_be_fitted,
     class_scores,
+    classes_can_be_fitted,
     discriminant_scores,
     ordered_features,
     units,
@@ -272,7 +272,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         enough = float(rows.sum()) * self._finite_epsilon
         linear = self._for_sums(lambda many: self._linear_share(many, len(counts), curator.schema), enough)
         amount = curator.ledger.plan.amount("model") * linear
-        if 0 < linear < config.linear_alone and not can_be_fitted(curator.schema, amount, config.linear):
+        is_fitted = 0 < linear < config.linear_alone
+        if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
             linear = Fraction(0)
         shares = config.allocate(linear)
         if not linear:
@@ -291,6 +292,15 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         trees, (leaves, sd) = self._tree(curator, shares, rows, enough * for_tree)
         read = _read_leaves(trees, leaves[0], sd, curator.ledger, config)
         return Trained(trees, leaves, (sd,), self._mixture(curator, rows, tables, trees, read, enough))
+
+    def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
+        """Part of the budget for sums over features, by a rule that takes rows times epsilon.
+
+        Where the rule says none, public rows help: they tell scales and products, so that fewer sums are left
+        to ask for, as if there were more rows.
+        """
+        share = share_at(enough)
+        return share if share or self._public is None else share_at(enough * self._config.with_public)
 
     def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.

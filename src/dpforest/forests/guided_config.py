@@ -124,9 +124,9 @@ class NumberConfig:
     counting: Fraction = Fraction(3, 100)  # of the whole budget: rows times epsilon are known to about 50
 
     # --- where the target lies; parts of the model's budget are `wanted` / (rows times epsilon)
-    median_wanted: float = 40  # the exponent of a level beyond all rows is half of it: e^-20
+    median_wanted: float = 60  # the exponent of a level beyond all rows is half of it, if rows are known well
     most_for_median: Fraction = Fraction(40, 100)
-    distance_wanted: float = 60  # to the median, of 3/4 of the rows; beyond all rows: a sixth of it, e^-10
+    distance_wanted: float = 80  # to the median, of 3/4 of the rows; beyond all rows: a sixth of it, e^-13
     most_for_distance: Fraction = Fraction(25, 100)
     mean_wanted: float = 50  # between the bounds: its noise is 3 % of what they span
     most_for_mean: Fraction = Fraction(5, 100)
@@ -150,28 +150,12 @@ class NumberConfig:
     residual_scale: float = 1 / 16  # of the span: what is left is a priori no more likely to lie farther out
 
     # --- the additive part
-    least_for_additive: float = 2700  # rows times epsilon, and ...
-    least_per_feature: float = (
-        250  # ... per feature: with fewer its look at the data is lost on noise (study)
-    )
     additive: AdditiveConfig = field(default_factory=AdditiveConfig)
-    most_additive: Fraction = Fraction(
-        40, 100
-    )  # of what is left; less from so many rows times epsilon per feature:
-    with_public: float = 2  # with public rows, so many times fewer are enough to ask for it at all
-    full_per_feature: float = 1000  # share falls with the power ...
-    additive_power: float = 0.7  # ... of the rows: sums need less, trees can use all
-    least_additive: Fraction = Fraction(5, 1000)  # but not below
-    weighing: Fraction = Fraction(20, 100)  # of the additive part's, for weights and what they explain
-    worth_keeping: float = 0.1  # R2 from which the part is kept, if it is also above its noise; study
-    worth_a_second: float = 0.15  # R2 from which a second round follows what the first left; study
-    second: Fraction = Fraction(35, 100)  # of what is left
-
-    @property
-    def least_second(self) -> Fraction:
-        """Least part of a first round's budget that a second one gets, or 1."""
-        left = (1 - self.most_additive) * (1 - self.most_for_clipping)
-        return min(left * self.second / self.most_additive, Fraction(1))
+    most_additive: Fraction = Fraction(70, 100)  # of what is left; less from so many rows times epsilon ...
+    full_per_feature: float = 30  # ... per feature; it falls with the power ...
+    additive_power: float = 0.4  # ... of the rows: weights need less, trees can use all
+    quiet: float = 0.0015  # noise of the sum, in squared widths of the target, below which less is spent
+    least_width: float = 1 / 32  # of the span: distance from which a row's pull is held
 
     # --- trees
     splitting: Fraction = Fraction(60, 100)  # of the rest of a tree's
@@ -179,23 +163,21 @@ class NumberConfig:
     enough_to_boost: float = (
         60_000  # rows times epsilon from which several trees are better than one (study) ...
     )
-    enough_to_boost_rest: float = 15_000  # ... on what an additive part left: it is smoother (study)
+    enough_to_boost_rest: float = 40_000  # ... on what an additive part left: it is smoother (study)
     rounds: int = 3  # trees then
     learning_rate: float = 0.8  # of each tree, if there are several
     rows_per_leaf: float = 300  # times 1 / epsilon, for each tree; study
     boosted_levels: int = 6  # that trees must be able to have if there are to be several
     most_levels: int = 9  # unless max_depth says otherwise
 
-    def additive_share(self, enough: float, n_features: int) -> Fraction:
-        """Part of what is left of the budget for the additive part; 0 where its sums would drown in noise.
+    def additive_share(self, per_feature: float) -> Fraction:
+        """Most of what is left of the budget for the additive part, by rows times epsilon per feature.
 
         Examples
         --------
         >>> config = NumberConfig()
-        >>> [str(config.additive_share(enough, 10)) for enough in (1e3, 1e4, 1e6)]
-        ['0', '2/5', '199/12500']
+        >>> [str(config.additive_share(per_feature)) for per_feature in (30, 1e3, 1e6)]
+        ['7/10', '861/5000', '7/625']
         """
-        if enough < max(self.least_for_additive, self.least_per_feature * n_features):
-            return Fraction(0)
-        falling = min(1.0, self.full_per_feature * n_features / enough) ** self.additive_power
-        return max(self.most_additive * Fraction(round(10_000 * falling), 10_000), self.least_additive)
+        falling = min(1.0, self.full_per_feature / per_feature) ** self.additive_power
+        return self.most_additive * Fraction(round(1000 * falling), 1000)

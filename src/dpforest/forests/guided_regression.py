@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import Curator, Utility
-from dpforest._linear import (
-    Features,
-    Weighed,
-    additive_parts,
-    ordered_features,
-    target_units,
-    units,
-    weigh_parts,
-)
-from dpforest._linear.weights import ONE
+from dpforest._linear import Basis, affordable_basis, fit_additive, number_can_be_fitted, scaling_share, units
 from dpforest._shrinkage import shrunk_means
 from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.additive import UNIT
@@ -75,11 +66,11 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
 
     First the target is clipped to where it lies: around its median, by a distance to it or by private
     quantiles. So noise is in proportion to the target, not to its public bounds. Where there are rows
-    enough, a sum over features is learnt from noisy sums of targets times features (see `dpforest._linear`);
-    one more question says how much its parts are to count and whether they explain enough to be kept. Then
-    trees are grown as by `PrivateForestClassifier` on what is left, one, or three with more rows, each on
-    what those before it leave, clipped to private quantiles again. Leaves release the noisy sums of y and of
-    its distance to the upper bound; their means are drawn towards their ancestors'.
+    enough, a sum over features is fitted to the rows in one question (see `dpforest._linear`), and kept as
+    far as it stands out of its noise. Then trees are grown as by `PrivateForestClassifier` on what is left,
+    one, or three with more rows, each on what those before it leave, clipped to private quantiles again.
+    Leaves release the noisy sums of y and of its distance to the upper bound; their means are drawn towards
+    their ancestors'.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     all questions add up, and what a part leaves of a row's target follows from that row and released values.
@@ -134,7 +125,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         wanted = config.median_wanted + config.distance_wanted + config.mean_wanted
         asked = Fraction(math.ceil(wanted / config.enough_to_clip * 10_000) + 3, 10_000)
         clipped = 1 - config.most_for_clipping
-        many = (clipped - asked) * (1 - config.most_additive) * clipped * (1 - config.second) * clipped
+        many = (clipped - asked) * (1 - config.most_additive) * clipped
         return min(few, many)
 
     def _train_purely(self, curator: Curator) -> Trained:
@@ -157,58 +148,40 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         """Follow the target by a sum over features and subtract it, where that explains something.
 
         Returns what was subtracted by (feature, cell), in levels / UNIT; 0 if there was not enough to ask, or
-        if what was found explains no more than its noise.
+        if what was found does not stand out of its noise.
         """
-        schema, config = target.curator.schema, self._config
-        nothing = np.zeros((schema.n_features, int(schema.n_cells.max())), np.int64)
-        share = self._for_sums(lambda many: config.additive_share(many, schema.n_features), target.enough)
-        plan = target.curator.ledger.plan
-        if not share or not _can_follow(schema, plan, target.left * share, config):
+        curator, config = target.curator, self._config
+        nothing = np.zeros((curator.schema.n_features, int(curator.schema.n_cells.max())), np.int64)
+        asked = self._sum_to_fit(target)
+        if asked is None:
             return nothing
-        first, weighed, known = self._round(target, target.left * share, None, "")
-        if weighed is None or weighed.explained <= weighed.noise_sd or weighed.r2 <= config.worth_keeping:
-            return nothing
-        span, squares, r2 = target.span, weighed.total * target.unit**2, weighed.r2
-        target.subtract(table=first)
-        target.clip_again("after the first round")
-        if r2 < config.worth_a_second:
-            return first
-        second, weighed, _ = self._round(target, target.left * config.second, known, "of what was left")
-        if weighed is not None and weighed.total * target.unit**2 > squares:
-            # more is left than there was: sums went beyond where they were cut off when they were weighed
-            target.span = span
-            target.subtract(table=-first)
-            return nothing
-        if weighed is not None and weighed.explained > 0:
-            target.subtract(table=second)
-            first = first + second
-        target.clip_again("after the second round")
-        return first
-
-    def _round(
-        self, target: ResidualTarget, share: Fraction, known: Features | None, detail: str
-    ) -> tuple[NDArray[np.int64], Weighed | None, Features]:
-        """Learn an additive part and its weights for a part of the budget."""
-        curator, config, centre = target.curator, self._config, target.centre
-        weighing = share * config.weighing
-        parts, known = additive_parts(
-            curator,
-            "model",
-            share - weighing,
-            target.rows,
-            centre,
-            config.additive,
-            known,
-            detail,
-            self._public,
+        basis, share = asked
+        wanted = target.wanted
+        found = fit_additive(
+            curator, "model", share, target.rows, wanted, basis, config.additive, self._public
         )
-        target.left -= share - weighing
-        if not parts:
-            return np.zeros((0, 0), np.int64), None, known
-        weighed = weigh_parts(curator, "model", weighing, target.rows, centre, parts, detail)
-        target.left -= weighing
-        summed = np.tensordot(weighed.weights, np.stack(parts), axes=1) * target.unit
-        return np.rint(summed * UNIT).astype(np.int64), weighed, known
+        target.left -= share
+        table: NDArray[np.int64] = np.rint(found * (wanted.width * target.width * UNIT)).astype(np.int64)
+        if not table.any():
+            return table
+        target.subtract(table=table)
+        target.clip_again("after the sum over features")
+        return table
+
+    def _sum_to_fit(self, target: ResidualTarget) -> tuple[Basis, Fraction] | None:
+        """Choose a sum over features that can be fitted, and its part of the budget, if there is one."""
+        schema, plan, config = target.curator.schema, target.curator.ledger.plan, self._config
+        known = self._public is not None
+        most = target.left * config.additive_share(target.enough / schema.n_features)
+        enough = target.enough * float(most * (1 if known else 1 - config.additive.scaling))
+        basis = affordable_basis(schema, enough, config.additive)
+        if basis is None:
+            return None
+        quieter = math.sqrt(basis.noise(schema, enough) / config.quiet)
+        share = most * Fraction(math.ceil(1000 * min(quieter, 1.0)), 1000)
+        if target.curator.is_noiseless:  # there the ridge alone would hold weights down
+            share = target.left * config.most_additive
+        return (basis, share) if _can_follow(schema, plan, share, basis, known, config) else None
 
     def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:
         """Grow trees on what is left of the target, each on what those before it leave."""
@@ -290,30 +263,14 @@ def _mean_and_rows(curator: Curator) -> tuple[float, float, float]:
     return min(max(first / rows, 0.0), levels), sd / rows, rows
 
 
-def _can_follow(schema: Schema, plan: BudgetPlan, share: Fraction, config: NumberConfig) -> bool:
-    """Tell whether the questions of an additive part are not too faint to be drawn.
-
-    A second round gets no less than `least_second` of what a first one gets, and asks less.
-    """
-    ordered = set(ordered_features(schema))
-    n_ordered, n_features = len(ordered), schema.n_features
-    categories = sum(int(schema.n_cells[at]) for at in range(n_features) if at not in ordered)
-    amount, levels, additive = float(plan.amount("model")), schema.range.levels, config.additive
-    share = share * config.least_second
-    of_part = share * (1 - config.weighing)
-    rest = of_part * (1 - additive.scaling) * (1 - additive.products)
-    for_nominal = rest * Fraction(n_features - n_ordered, n_features)
-    counting = for_nominal * additive.counting
-    times_target = levels * target_units(levels)
-    asked = [  # part, what a row adds to a sum, sums
-        (of_part * additive.scaling / 2, units(n_ordered, amount * float(of_part)), n_ordered),
-        (rest * Fraction(n_ordered, n_features), times_target, 3 * n_ordered),
-        (counting, units(categories, amount * float(counting)), categories),
-        (for_nominal - counting, times_target, categories),
-        (share * config.weighing, ONE**2, 10),
-    ]
-    asks = [Ask("model", part, reach=reach, blocks=blocks) for part, reach, blocks in asked if blocks]
-    return all(ask.can_be_paid(plan) for ask in asks)
+def _can_follow(
+    schema: Schema, plan: BudgetPlan, share: Fraction, basis: Basis, known: bool, config: NumberConfig
+) -> bool:
+    """Tell whether the questions of an additive part are not too faint to be drawn."""
+    scaling = scaling_share(share, basis, config.additive, known)
+    one = units(len(basis.ordered), float(plan.amount("model") * scaling))
+    of_scales = Ask("model", scaling / 2, reach=one, blocks=len(basis.ordered))
+    return of_scales.can_be_paid(plan) and number_can_be_fitted(schema, plan, "model", share - scaling, basis)
 
 
 def _leaf_values(

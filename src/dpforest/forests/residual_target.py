@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Curator
-from dpforest._linear import Centre
+from dpforest._curator import Curator, Wanted
 from dpforest._structure import FlatTrees
 from dpforest.forests.foresight import choose, count_leaves
 from dpforest.forests.guided_config import NumberConfig
@@ -44,6 +43,7 @@ class ResidualTarget:
         self.levels = curator.schema.range.levels
         self.span = 0.0, float(self.levels)
         self.left = Fraction(1)  # of the model's budget
+        self.distance = float(self.levels)  # to its median, of three quarters of the rows
 
     @property
     def width(self) -> float:
@@ -51,15 +51,11 @@ class ResidualTarget:
         return (self.span[1] - self.span[0]) / self.levels
 
     @property
-    def centre(self) -> Centre:
-        """Where the zero of the present target is, and the largest distance to it."""
-        zero = min(max(round(-self.span[0] / self.width), 0), self.levels)
-        return Centre(zero, max(zero, self.levels - zero))
-
-    @property
-    def unit(self) -> float:
-        """What the reach of the present target stands for, in levels of the schema."""
-        return self.centre.reach * self.width
+    def wanted(self) -> Wanted:
+        """What a sum over features is to follow: the present target, from its zero, by the distance."""
+        span = self.span[1] - self.span[0]
+        width = max(self.distance + 0.5, self.config.least_width * span)
+        return Wanted(-self.span[0] / self.width, min(width, span) / self.width)
 
     def centre_on(self, mean: float, mean_sd: float) -> float:
         """Clip the target to where it lies, and subtract its middle; return that.
@@ -102,6 +98,7 @@ class ResidualTarget:
         near = base_around(0.0, self.levels, config.near_centre, power=1)
         query = Query(Kind.TARGET_DISTANCE)
         distance = self.curator.target_quantile("model", share, query, 3, 4, near, around=median)
+        self.distance = float(distance)
         low, high = 0.0, float(self.levels)
         if self.enough >= config.enough_to_clip:
             wanted = max(config.clipping, self._least_to_clip())

@@ -30,7 +30,7 @@ class Kind(Enum):
     CATEGORY_SUMS = "categories by class"
     FITTED_WEIGHTS = "weights of the features"
     PRODUCTS = "products of the features"
-    TARGET_SUMS = "features times the target"
+    TARGET_SUMS = "features times the target"  # this and the next two: in models of earlier versions
     CATEGORY_COUNTS = "rows of each category"
     PART_PRODUCTS = "products of the parts and the target"
     MEDIANS = "private medians"
@@ -38,7 +38,7 @@ class Kind(Enum):
     MEDIAN_FEATURES = "features by their median cut"
     NODE_ROWS = "rows of the nodes"
     NODE_TARGETS = "targets of the nodes"
-    MAJORITY = "rows of the majority in their leaves"
+    MAJORITY = "rows of the majority in their leaves"  # in models of earlier versions
     LEAF_COUNTS = "leaf class counts"
     LEAF_SUMS = "leaf target sums"
     LEAF_LABELS = "leaf labels"

@@ -32,8 +32,10 @@ CLASSIFICATION = {
     "without a mixture of prunings": replace(_WHOLE, mix_prunings=False),
 }
 REGRESSION = {
-    "without the additive part": replace(_NUMBERS, least_for_additive=NEVER),
-    "without a second additive round": replace(_NUMBERS, worth_a_second=NEVER),
+    "without the additive part": replace(_NUMBERS, additive=replace(_NUMBERS.additive, least_per_line=NEVER)),
+    "without curves": replace(
+        _NUMBERS, additive=replace(_NUMBERS.additive, loudest_squares=0.0, loudest_curves=0.0)
+    ),
     "without clip bounds": replace(_NUMBERS, enough_to_clip=NEVER, stretch=NEVER),
     "with one tree": replace(_NUMBERS, enough_to_boost=NEVER, enough_to_boost_rest=NEVER),
 }
