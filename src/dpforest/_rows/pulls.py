@@ -9,8 +9,8 @@ How exact a pull is
 `pull_error` bounds the Euclidean distance of a computed pull from the true derivative at the scores that the
 table adds up to. With u = 2**-53, one operation of IEEE 754 is off by at most u of its result.
 
-* Numbers: what is wanted of a row is a double within `FARTHEST` = 8, by definition. A score within 1 of that is
-  off by 9 u as a double, the difference by u; beyond, pulls are held at 1 on either side: 10 u.
+* Numbers: what is wanted of a row is a double within `FARTHEST` = 8, by definition. A score within 1 of that
+  is off by 9 u as a double, the difference by u; beyond, pulls are held at 1 on either side: 10 u.
 * A power exp(-x): x = (whole number) * unit is off by u x, which moves exp(-x) by u x of it; a table entry by
   2 u; the series and the product by 15 u at most. Together (x + 17) u of it.
 * Two classes: power / (1 + power) is off by (x + 20) u of it, and exp(-x) (x + 20) <= 20 for x >= 0: 20 u.
@@ -34,11 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._rows.residuals import Residual
-from dpforest._rows.rows import Assignment, Block, Grid
+from dpforest._rows.rows import Assignment, Block
 from dpforest._rows.tables import _check_residual, _Spec, _target
-
-MAX_FITTED_ROWS = 2**30
-"""Most rows of a table to which scores are fitted: for more, sums of pulls would not be exact enough."""
 
 PULL_BITS = 50
 MOST_PULL = Fraction(3, 4)  # at the class of a row, of several: study
@@ -188,7 +185,7 @@ class Bends(_Spec):
         scores *= 2.0**-pulls.bits
         if pulls.loss is Loss.NUMBERS:
             left = np.abs(scores[:, 0] - (target - pulls.zero) * pulls.per_level)
-            return (left <= 1) & (target >= 0)
+            return np.where((left <= 1) & (target >= 0), 1.0, 0.0)
         if pulls.loss is Loss.TWO_CLASSES:
             size = np.exp(-np.abs(scores[:, 0]))
             return np.where(target >= 0, size / (1 + size) ** 2, 0.0)
