@@ -92,12 +92,13 @@ def minimum(
             inverse, pairs = steer(at), []
         step = -_two_loops(here, pairs, inverse)
         falling = _product(step, here)
-        if not -np.inf < falling < 0:  # what was remembered misleads
-            pairs, step = [], -here / known.bent
-            falling = _product(step, here)
+        if not -np.inf < falling < 0:  # what was remembered, or what steers, misleads
+            inverse, pairs, step = _from_ridge(known), [], -here / known.ridge
+        step = _inside(at, step)
+        falling = _product(step, here)
         is_free, share = n_steps < _FREE_STEPS, 1.0
         while True:
-            moved = _inside(at, share * step, np.rint)
+            moved = np.rint(np.ldexp(share * step, POSITION_BITS)).astype(np.int64)
             there = whole_gradient(at + moved)
             rising = _product(step, there)
             if _length(there) <= known.tolerance or share < _SHORTEST:
@@ -109,7 +110,8 @@ def minimum(
         surely = known.tolerance / 2 + 2.0**-40 * _length(there)  # products of doubles are rounded, too
         falls = _product(took, there) < -surely * _length(took)
         if not falls and (not is_free or share < _SHORTEST) and _length(there) > known.tolerance:
-            moved = _inside(at, -here / (2 * known.bent), np.trunc)
+            short = _inside(at, -here / (2 * known.bent))
+            moved = np.trunc(np.ldexp(short, POSITION_BITS)).astype(np.int64)
             there, took = whole_gradient(at + moved), _doubles(moved)
         changed = there - here
         if _product(took, changed) > 0:
@@ -118,12 +120,17 @@ def minimum(
     return at
 
 
-def _inside(at: IntArray, step: FloatArray, whole: Callable[[FloatArray], FloatArray]) -> IntArray:
-    """Return a step in units of positions, halved until it ends inside the ball."""
+def _from_ridge(known: Known) -> Callable[[FloatArray], FloatArray]:
+    """Make the roughest inverse of a second derivative."""
+    return lambda gradient: gradient / known.ridge
+
+
+def _inside(at: IntArray, step: FloatArray) -> FloatArray:
+    """Halve a step until it ends inside the ball."""
     w = _doubles(at)
     while not _length(w + step) < (1 - 2.0**-20) * LONGEST:
         step = step / 2
-    return whole(np.ldexp(step, POSITION_BITS)).astype(np.int64)
+    return step
 
 
 def _doubles(at: IntArray) -> FloatArray:

@@ -80,7 +80,7 @@ FOR_ROUNDING = Fraction(2, 100)
 _MOST_BITS = 24
 _SMALLEST_RATE = 2.0**-29
 _ROUNDED = 2.0**-53  # one operation of IEEE 754 is off by at most so much of its result
-_UNITS = 8  # of the grid, that the L1 norm of two computed minima may differ by, per coordinate
+_UNITS = 16  # of the grid, that the L1 norm of two computed minima may differ by at most, per coordinate
 
 Gradient = Callable[[IntArray], FloatArray]
 """Sum of the rows' gradients at w, given in whole multiples of 2**-`POSITION_BITS`; within `inexact`."""
@@ -176,7 +176,9 @@ def terms(problem: Problem, epsilon: Fraction) -> Terms:
     inexact = problem.inexact + _of_adding(steepest)
     tolerance = 2.01 * (inexact + bent * root * 2.0**-POSITION_BITS)
     apart = 2.01 * (tolerance + inexact + root * 2.0 ** -(bits + 1)) / ridge * root
-    grid = min(max(math.ceil(math.log2(_UNITS * problem.size / apart)), 0), POSITION_BITS)
+    room = float(epsilon * FOR_ROUNDING) / _SMALLEST_RATE - problem.size  # units that can still be paid for
+    units = min(_UNITS * problem.size, max(room, 1))
+    grid = min(max(math.floor(math.log2(units / apart)), 0), POSITION_BITS)
     moves = math.ceil(apart * 2.0**grid) + problem.size
     after = Rate.floor(epsilon * FOR_ROUNDING / moves)
     return Terms(rate, bits, hides, most, Known(ridge, wall, bent, tolerance), after, grid, moves)
