@@ -1,4 +1,4 @@
-"""The minimum of a perturbed objective: exact likelihood ratios, planted flaws, the search and the sampler."""
+"""The minimum of a perturbed objective: exact likelihood ratios, planted flaws, the search, the sampler."""
 
 import math
 from fractions import Fraction
@@ -109,9 +109,8 @@ class Objective:
 
 STEPS = [0.0, SMALL, 0.05, 0.4, 1.5, 6.0, 40.0, 57.0, 61.0]
 LINE = [np.array([[sign * at]]) for at in STEPS for sign in (1, -1)]
-PLANE = [
-    np.array([[a], [b]], float) for a, b in product([-57, -1.5, -0.3, -SMALL, 0, SMALL, 0.4, 2, 40], repeat=2)
-]
+COORDINATES = [-57, -1.5, -0.3, -SMALL, 0, SMALL, 0.4, 2, 40]
+PLANE = [np.array([[a], [b]], float) for a, b in product(COORDINATES, repeat=2)]
 SCORES = [np.array([w], float) for w in product([-40, -1.0, -SMALL, 0.0, 0.3, 1.1], repeat=3)]
 ONE = [((x,), y) for x in (-1, 0.5, 1) for y in (0, 1)]
 TWO = [(x, y) for x in ((1, 1), (1, -1), (0.5, 0)) for y in (0, 1)]
@@ -125,7 +124,7 @@ CASES = {
         PLANE,
         3,
     ),
-    "three classes": (Objective(pull_of_three, 3, (1,), "3/2", "15/16", THREE), SCORES, 2),
+    "three classes": (Objective(pull_of_three, 3, (1,), "3/2", "2/3", THREE), SCORES, 2),
     "numbers": (Objective(pull_of_number, 1, (1,), 1, 1, NUMBERS), LINE, 4),
 }
 
@@ -183,9 +182,7 @@ def test_all_parts_of_epsilon_add_up(epsilon, blocks):
     spent = found.rate.value * found.hides + problem.bend / Fraction(found.known.ridge)
     spent += found.after.value * found.moves
     assert spent <= epsilon
-    if (
-        found.rate.value * sum(blocks) < 15
-    ):  # else the noise is louder than it must be, because it is so small
+    if found.rate.value * sum(blocks) < 15:  # else there is next to no noise, and more than needed
         assert spent > 0.999 * epsilon
     assert found.hides >= Fraction(3, 2) * 2**found.bits + 3 * max(blocks)
     apart = found.known.tolerance + problem.inexact + math.sqrt(problem.size) / 2 ** (found.bits + 1)

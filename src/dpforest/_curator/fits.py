@@ -120,18 +120,11 @@ class FitQueries:
         if wanted is not None:
             asked = replace(asked, zero=wanted.zero, per_level=1 / wanted.width)
 
-        def gradient(at: NDArray[np.int64]) -> NDArray[np.float64]:
-            return fit.along_lines(self._rows.fold(replace(asked, table=fit.scores(at))))
-
-        def steer(at: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-            about = replace(asked, table=fit.scores(at))
-            features = [block.feature for block in blocks]
-            bends = self._rows.fold(
-                Bends(self._grid, about, features, [block.values for block in blocks], sample)
-            )
-            return fit.rough_inverse(bends, one_in, bought.ridge)
-
-        weights, grid = bought.minimum(gradient, steer)
+        fold = self._rows.fold
+        weights, grid = bought.minimum(
+            lambda at: fit.along_lines(fold(fit.pulls_at(asked, at))),
+            lambda at: fit.rough_inverse(fold(fit.bends_at(asked, at, sample)), one_in, bought.ridge),
+        )
         return np.ldexp(weights.astype(np.float64), -grid)
 
 
@@ -159,7 +152,7 @@ class _Fit:
             blocks=tuple(self.widths),
             n_outputs=self.n_outputs,
             reach=loss.reach,
-            bend=loss.bend * self.squared_length,
+            bend=loss.bend(self.n_outputs) * self.squared_length,
             rows=MAX_FITTED_ROWS,
             inexact=self._inexact(),
         )
@@ -183,6 +176,15 @@ class _Fit:
             whole = ((block.values @ high[some]) << (_HALF - cut)) + ((block.values @ low[some]) >> cut)
             table[block.feature, : len(block.values)] += whole
         return table
+
+    def pulls_at(self, asked: Pulls, at: NDArray[np.int64]) -> Pulls:
+        """Ask for pulls at other weights."""
+        return replace(asked, table=self.scores(at))
+
+    def bends_at(self, asked: Pulls, at: NDArray[np.int64], sample: Assignment | None) -> Bends:
+        """Ask what steers the search."""
+        features, values = [block.feature for block in self.blocks], [block.values for block in self.blocks]
+        return Bends(asked.grid, self.pulls_at(asked, at), features, values, sample)
 
     def along_lines(self, pulls: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the gradient by the weights from sums of pulls in two halves."""
@@ -213,6 +215,6 @@ class _Fit:
     def _inexact(self) -> float:
         length = math.sqrt(self.squared_length)
         cut = len(self.blocks) * 2.0**-self.bits * math.sqrt(self.n_outputs)
-        of_pull = cut * float(self.loss.bend) + pull_error(self.loss, self.n_outputs)
+        of_pull = cut * float(self.loss.bend(self.n_outputs)) + pull_error(self.loss, self.n_outputs)
         of_adding = 3 * 2.0**-53 * float(self.loss.reach)
         return 1.01 * MAX_FITTED_ROWS * length * (of_pull + of_adding)

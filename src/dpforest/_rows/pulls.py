@@ -61,18 +61,20 @@ class Loss(Enum):
         reaches = {Loss.TWO_CLASSES: Fraction(1, 2), Loss.SEVERAL_CLASSES: 2 * MOST_PULL}
         return reaches.get(self, Fraction(1))
 
-    @property
-    def bend(self) -> Fraction:
+    def bend(self, n_outputs: int) -> Fraction:
         """Largest trace of the second derivative by the scores; it exists almost everywhere.
 
-        Two classes: p (1 - p) <= 1/4. Numbers: 1. Several: let T be the log of the sum of exp(score) over
-        the other classes, less the score of the row's own, t its share 1 - p_y and q the shares among the
+        Two classes: p (1 - p) <= 1/4. Numbers: 1. Several, K of them: let T be the log of the sum of exp(score)
+        over the other classes, less the score of the row's own, t its share 1 - p_y and q the shares among the
         others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m its second derivative is
-        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2 <= 2 m - m**2;
-        elsewhere m (diag q - q q'), of trace below m, which is less.
+        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2, where |q|**2 is at
+        least 1 / (K - 1): largest at t = (K - 1) / K or, if that is beyond it, at m. Elsewhere it is
+        m (diag q - q q'), of trace m (1 - |q|**2), which is less.
         """
-        bends = {Loss.TWO_CLASSES: Fraction(1, 4), Loss.SEVERAL_CLASSES: (2 - MOST_PULL) * MOST_PULL}
-        return bends.get(self, Fraction(1))
+        if self is Loss.SEVERAL_CLASSES:
+            t = min(Fraction(n_outputs - 1, n_outputs), MOST_PULL)
+            return 2 * t - t**2 * Fraction(n_outputs, n_outputs - 1)
+        return Fraction(1, 4) if self is Loss.TWO_CLASSES else Fraction(1)
 
     def n_outputs(self, n_classes: int) -> int:
         """Scores of a row."""

@@ -96,20 +96,10 @@ def minimum(
             inverse, pairs, step = _from_ridge(known), [], -here / known.ridge
         step = _inside(at, step)
         falling = _product(step, here)
-        is_free, share = n_steps < _FREE_STEPS, 1.0
-        while True:
-            moved = np.rint(np.ldexp(share * step, POSITION_BITS)).astype(np.int64)
-            there = whole_gradient(at + moved)
-            rising = _product(step, there)
-            if _length(there) <= known.tolerance or share < _SHORTEST:
-                break
-            if rising <= (-0.5 if is_free else 0.1) * falling:
-                break
-            share *= min(max((1.0 if is_free else 0.8) * falling / (falling - rising), 0.1), 0.7)
+        is_free = n_steps < _FREE_STEPS
+        moved, there = _along(at, step, falling, is_free, known.tolerance, whole_gradient)
         took = _doubles(moved)
-        surely = known.tolerance / 2 + 2.0**-40 * _length(there)  # products of doubles are rounded, too
-        falls = _product(took, there) < -surely * _length(took)
-        if not falls and (not is_free or share < _SHORTEST) and _length(there) > known.tolerance:
+        if not (is_free or _surely_falls(took, there, known) or _length(there) <= known.tolerance):
             short = _inside(at, -here / (2 * known.bent))
             moved = np.trunc(np.ldexp(short, POSITION_BITS)).astype(np.int64)
             there, took = whole_gradient(at + moved), _doubles(moved)
@@ -118,6 +108,32 @@ def minimum(
             pairs = [*pairs[1 - _REMEMBERED :], (took, changed)]
         at, here, n_steps = at + moved, there, n_steps + 1
     return at
+
+
+def _along(
+    at: IntArray,
+    step: FloatArray,
+    falling: float,
+    is_free: bool,
+    tolerance: float,
+    gradient: Callable[[IntArray], FloatArray],
+) -> tuple[IntArray, FloatArray]:
+    """Shorten a step until the function falls, or hardly rises, at its end; return it and what is there."""
+    share = 1.0
+    while True:
+        moved = np.rint(np.ldexp(share * step, POSITION_BITS)).astype(np.int64)
+        there = gradient(at + moved)
+        rising = _product(step, there)
+        is_enough = rising <= (-0.5 if is_free else 0.1) * falling
+        if is_enough or _length(there) <= tolerance or share < _SHORTEST:
+            return moved, there
+        share *= min(max((1.0 if is_free else 0.8) * falling / (falling - rising), 0.1), 0.7)
+
+
+def _surely_falls(took: FloatArray, there: FloatArray, known: Known) -> bool:
+    """Say whether a step makes the function smaller, whatever the errors; products are rounded, too."""
+    error = known.tolerance / 2 + 2.0**-40 * _length(there)
+    return _product(took, there) < -error * _length(took)
 
 
 def _from_ridge(known: Known) -> Callable[[FloatArray], FloatArray]:

@@ -176,8 +176,8 @@ def terms(problem: Problem, epsilon: Fraction) -> Terms:
     inexact = problem.inexact + _of_adding(steepest)
     tolerance = 2.01 * (inexact + bent * root * 2.0**-POSITION_BITS)
     apart = 2.01 * (tolerance + inexact + root * 2.0 ** -(bits + 1)) / ridge * root
-    room = float(epsilon * FOR_ROUNDING) / _SMALLEST_RATE - problem.size  # units that can still be paid for
-    units = min(_UNITS * problem.size, max(room, 1))
+    payable = float(epsilon * FOR_ROUNDING) / _SMALLEST_RATE - problem.size
+    units = min(_UNITS * problem.size, max(payable, 1.0))
     grid = min(max(math.floor(math.log2(units / apart)), 0), POSITION_BITS)
     moves = math.ceil(apart * 2.0**grid) + problem.size
     after = Rate.floor(epsilon * FOR_ROUNDING / moves)
