@@ -185,9 +185,7 @@ def test_what_is_found_is_certified(loss, name):
             of_all = true_gradient(loss, TABLES[name], at)
             left = [
                 g + Decimal(float(b)) + rest * x
-                for of_rows, of_slope, of_w in zip(
-                    true_gradient(loss, TABLES[name], at), slope, w, strict=True
-                )
+                for of_rows, of_slope, of_w in zip(of_all, slope, w, strict=True)
                 for g, b, x in zip(of_rows, of_slope, of_w, strict=True)
             ]
             length = float(sum(x * x for x in left).sqrt())

@@ -90,7 +90,7 @@ def minimum(
     while _length(here) > known.tolerance:
         if n_steps in (2, 5, 10) or (n_steps and n_steps % 40 == 0):
             inverse, pairs = steer(at), []
-        step = -_two_loops(here, pairs, inverse)
+        step = -_two_loops(here, pairs, _with_wall(inverse, at, known))
         falling = _product(step, here)
         if not -np.inf < falling < 0:  # what was remembered, or what steers, misleads
             inverse, pairs, step = _from_ridge(known), [], -here / known.ridge
@@ -134,6 +134,23 @@ def _surely_falls(took: FloatArray, there: FloatArray, known: Known) -> bool:
     """Say whether a step makes the function smaller, whatever the errors; products are rounded, too."""
     error = known.tolerance / 2 + 2.0**-40 * _length(there)
     return _product(took, there) < -error * _length(took)
+
+
+def _with_wall(
+    inverse: Callable[[FloatArray], FloatArray], at: IntArray, known: Known
+) -> Callable[[FloatArray], FloatArray]:
+    """Take in how much the wall bends along w, 2 wall w w', which nobody who steers knows of."""
+    w = _doubles(at)
+    if (w**2).sum() < 3072:
+        return inverse
+    along = inverse(w)
+    share = 2 * known.wall / (1 + 2 * known.wall * _product(w, along))
+
+    def inverted(gradient: FloatArray) -> FloatArray:
+        found = inverse(gradient)
+        return found - share * _product(w, found) * along
+
+    return inverted
 
 
 def _from_ridge(known: Known) -> Callable[[FloatArray], FloatArray]:
