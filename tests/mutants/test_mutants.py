@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 
 from dpforest._curator import Utility
+from dpforest._rows.pulls import Loss
 from tests.curator import test_assignment as assignment
+from tests.curator import test_fits as fits
 from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
 from tests.curator import test_sums as sums
 from tests.curator.test_prices import assert_group_privacy, assert_priced
 from tests.estimates import test_categories as naming
 from tests.mechanisms import test_largest_values, test_stopping
+from tests.mechanisms import test_objective as objective
 from tests.mechanisms.test_likelihood_ratio import (
     test_no_neighbour_changes_a_probability_by_more_than_epsilon as keeps_epsilon,
 )
@@ -44,8 +47,17 @@ GRADIENTS = "dpforest._curator.gradients:GradientQueries"
 ESTIMATES = "dpforest._curator.estimates:EstimateQueries"
 RESIDUAL, GRID = "dpforest._rows.residuals:Residual", "dpforest._rows.rows:Grid"
 TREES = "dpforest._curator.assignment:KeyedTrees"
+TERMS, LOSS, FITS = (
+    "dpforest.mechanisms.objective:terms",
+    "dpforest._rows.pulls:Loss",
+    "dpforest._curator.fits",
+)
 WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanisms.splits"
 ZCDP = Fraction(1, 10**6)
+
+
+fitted_at = objective.test_all_parts_of_epsilon_add_up
+frozen_gradient = fits.test_one_row_moves_the_gradient_at_a_frozen_answer_by_what_was_paid
 
 
 class Mutant(NamedTuple):
@@ -551,6 +563,32 @@ MUTANTS = {
     "a fit for free where the accountant is out of reach": Mutant(
         slip("dpforest.forests.charging:Charging._payer", ("raise payer.refusal()", "return None")),
         checks.a_fit_out_of_reach_of_its_accountant_is_refused,
+    ),
+    # --- fits -------------------------------------------------------------------------------------------
+    "a ridge that nobody pays for": Mutant(
+        slip(TERMS, (" - problem.bend / Fraction(ridge)", "")), partial(fitted_at, Fraction(1), (1,))
+    ),
+    "rounding of the linear term forgotten": Mutant(
+        slip(TERMS, (" + problem.n_outputs * max(problem.blocks)", "")),
+        partial(fitted_at, Fraction(1), (3, 1, 40)),
+    ),
+    "a computed minimum taken for the true one": Mutant(
+        slip(TERMS, ("math.ceil(apart * 2.0**grid) + problem.size", "problem.size")),
+        partial(fitted_at, Fraction(1), (3, 1, 40)),
+    ),
+    "pulls at the own class only": Mutant(
+        slip(f"{LOSS}.reach", ("2 * MOST_PULL", "MOST_PULL")),
+        partial(
+            fits.test_one_row_moves_the_gradient_at_a_frozen_answer_by_what_was_paid, Loss.SEVERAL_CLASSES
+        ),
+    ),
+    "second derivatives of one feature only": Mutant(
+        slip(f"{FITS}:_Fit.__init__", ("longest.max(axis=1).sum()", "longest.max()")),
+        with_patch(fits.test_it_runs_at_what_was_paid, Loss.TWO_CLASSES),
+    ),
+    "a fit to more rows than its errors are bounded for": Mutant(
+        slip(f"{FITS}:FitQueries.fitted_weights", ("if self._n_rows() > MAX_FITTED_ROWS", "if False")),
+        with_patch(fits.test_more_rows_than_the_errors_were_bounded_for_are_refused_and_cost_nothing),
     ),
     "a seed that is not mentioned": Mutant(
         slip("dpforest.forests.base:PrivateForest._voids", ("if self.random_state is not None", "if False")),

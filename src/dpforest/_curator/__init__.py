@@ -1,8 +1,8 @@
 """The trusted core: the one owner of private rows and the complete list of questions it answers.
 
-Read `queries.py`, `sums.py`, `fits.py`, `gradients.py` and `estimates.py` to see every query of private rows that this
-library can take, and `payment.py` for the one place where a mechanism meets a private table. Each query
-charges the ledger first, then counts, then adds noise, and returns only what the mechanism released.
+Read `queries.py`, `sums.py`, `fits.py`, `gradients.py` and `estimates.py` to see every query of private rows
+that this library can take, and `payment.py` for the one place where a mechanism meets a private table. Each
+query charges the ledger first, then counts, then adds noise, and returns only what the mechanism released.
 `observer.py` lets auditors replay void fits.
 """
 
@@ -61,9 +61,9 @@ __all__ = [
     "SumQueries",
     "Sums",
     "Utility",
+    "Wanted",
     "fitting_unit",
     "gradient_unit",
-    "Wanted",
     "median_scores",
     "watched_by",
 ]

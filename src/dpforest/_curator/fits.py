@@ -1,26 +1,25 @@
 """The question for scores that are fitted to the rows; see `queries` for the rules that all questions follow.
 
 `Curator` inherits it; callers are in `dpforest._linear`. Scores of a row are sums over features of a public
-function of its cell, the lines of `Block`s, times weights. The weights that minimise a convex loss of the rows
-(`dpforest._rows.pulls`) plus a random linear term and a ridge are released: one charge, however many passes
-over the rows the search takes (`dpforest.mechanisms.objective` has the proof).
+function of its cell, the lines of `Block`s, times weights. The weights that minimise a convex loss of the
+rows (`dpforest._rows.pulls`) plus a random linear term and a ridge are released: one charge, however many
+passes over the rows the search takes (`dpforest.mechanisms.objective` has the proof).
 
 What one row adds to the gradient by the weights is its pull at the scores times the lines of its cells. With
 lines of L1 norm at most ONE, in units of 1 / ONE:
 
 * the sum over outputs of the largest L1 norm of a block is at most the L1 norm of the pull, `Loss.reach`;
-* the trace of its second derivative is at most `Loss.bend` times the squared length of all its lines, which is
-  at most L = sum over features of the largest squared length of a feature's lines together.
+* the trace of its second derivative is at most `Loss.bend` times the squared length of all its lines, which
+  is at most L = sum over features of the largest squared length of a feature's lines together.
 
-How exact the gradient is, for tables of up to N = `MAX_FITTED_ROWS` rows (`_inexact`):
+How exact the gradient is, for tables of up to N = `MAX_FITTED_ROWS` rows (`_inexact`); larger ones are
+refused:
 
 * a score is a sum of whole numbers in units of 2**-bits, one per block, each cut by less than a unit. A pull
   moves by at most `Loss.bend` times what the scores do, and is off by `pull_error` because it is computed.
   Times the length of a row's lines, sqrt(L), and N.
 * sums of pulls and their products with lines are whole numbers, exact: N pulls of 2**26 times ONE are 2**62.
-* these, the linear term (below 2**32) and the ridge are added in doubles: off by 2**-18 in every coordinate.
-
-`of_positions` is not an error: it keeps the search from being asked for more than positions of 56 bits can give.
+* the two halves of these become doubles and are added: off by 3 units of 2**-53 of N reach sqrt(L).
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpforest._curator.observer import Observer, question
 from dpforest._curator.payment import Payments
 from dpforest._curator.sums import Block
-from dpforest._rows import Assignment, Grid, Residual, Rows
-from dpforest._rows.pulls import MAX_FITTED_ROWS, PULL_BITS, Bends, Loss, Pulls, pull_error
+from dpforest._rows import MAX_FITTED_ROWS, Assignment, Grid, Residual, Rows
+from dpforest._rows.pulls import PULL_BITS, Bends, Loss, Pulls, pull_error
 from dpforest.mechanisms import LONGEST, POSITION_BITS, Problem, terms
 from dpforest.privacy import NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Classes, Schema
@@ -69,6 +68,10 @@ class FitQueries:
 
     def _scatter(self, n_parts: int) -> Assignment:
         """Put each row in one of some parts, drawn secretly and independently."""
+        raise NotImplementedError
+
+    def _n_rows(self) -> int:
+        """Count all rows; private."""
         raise NotImplementedError
 
     @staticmethod
@@ -113,7 +116,11 @@ class FitQueries:
         loss = _loss_of(self.schema)
         if (loss is Loss.NUMBERS) != (wanted is not None):
             raise ValueError("Numbers need wanted scores, classes have none.")
+        if wanted is not None and not wanted.width > 0:
+            raise ValueError("Scores of numbers need a width above 0.")
         fit = _Fit(loss, blocks, self.schema)
+        if self._n_rows() > MAX_FITTED_ROWS:
+            raise ValueError("Scores are fitted to tables of at most 2**30 rows (_rows.MAX_FITTED_ROWS).")
         bought = self._pay.for_fit(pool, share, query, fit.problem)
         one_in = max(int(rows / SAMPLED_ROWS), 1)
         sample = self._scatter(one_in) if one_in > 1 else None
@@ -121,18 +128,11 @@ class FitQueries:
         if wanted is not None:
             asked = replace(asked, zero=wanted.zero, per_level=1 / wanted.width)
 
-        def gradient(at: NDArray[np.int64]) -> NDArray[np.float64]:
-            return fit.along_lines(self._rows.fold(replace(asked, table=fit.scores(at))))
-
-        def steer(at: NDArray[np.int64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-            about = replace(asked, table=fit.scores(at))
-            features = [block.feature for block in blocks]
-            bends = self._rows.fold(
-                Bends(self._grid, about, features, [block.values for block in blocks], sample)
-            )
-            return fit.rough_inverse(bends, one_in, bought.ridge)
-
-        weights, grid = bought.minimum(gradient, steer)
+        fold = self._rows.fold
+        weights, grid = bought.minimum(
+            lambda at: fit.along_lines(fold(fit.pulls_at(asked, at))),
+            lambda at: fit.rough_inverse(fold(fit.bends_at(asked, at, sample)), one_in, bought.ridge),
+        )
         return np.ldexp(weights.astype(np.float64), -grid)
 
 
@@ -148,16 +148,22 @@ class _Fit:
         self.widths = [block.values.shape[1] for block in blocks]
         self.ends = np.cumsum(self.widths)
         # |score| <= |w| |lines| < LONGEST sqrt(number of blocks), in 62 bits
-        self.bits = min(
-            61 - math.ceil(math.log2(LONGEST * math.sqrt(len(blocks)) + len(blocks))), PULL_BITS + 2
-        )
+        largest = math.ceil(math.log2(LONGEST * math.sqrt(len(blocks)) + len(blocks)))
+        self.bits = min(61 - largest, PULL_BITS + 2)
+        if self.bits < POSITION_BITS + 6 - _HALF:
+            raise ValueError("There are too many blocks.")
         longest = np.zeros((self.n_features, self.n_cells), np.int64)
         for block in blocks:
             longest[block.feature, : len(block.values)] += (block.values**2).sum(axis=1)
         self.squared_length = Fraction(int(longest.max(axis=1).sum()), ONE**2)
-        blocks_of = tuple(self.widths)
-        bend = loss.bend * self.squared_length
-        self.problem = Problem(blocks_of, self.n_outputs, loss.reach, bend, self._inexact())
+        self.problem = Problem(
+            blocks=tuple(self.widths),
+            n_outputs=self.n_outputs,
+            reach=loss.reach,
+            bend=loss.bend(self.n_outputs) * self.squared_length,
+            rows=MAX_FITTED_ROWS,
+            inexact=self._inexact(),
+        )
 
     @property
     def nothing(self) -> NDArray[np.int64]:
@@ -171,13 +177,22 @@ class _Fit:
         bits of a position are multiplied on their own (below 2**48 and 2**26), and cut to whole units.
         """
         high, low = at >> _HALF, at & (2**_HALF - 1)
-        cut = POSITION_BITS + 6 - self.bits  # 4 to 20
+        cut = POSITION_BITS + 6 - self.bits  # 10 to 20
         table = np.zeros((self.n_features, self.n_cells, self.n_outputs), np.int64)
         for block, end, width in zip(self.blocks, self.ends, self.widths, strict=True):
             some = slice(end - width, end)
             whole = ((block.values @ high[some]) << (_HALF - cut)) + ((block.values @ low[some]) >> cut)
             table[block.feature, : len(block.values)] += whole
         return table
+
+    def pulls_at(self, asked: Pulls, at: NDArray[np.int64]) -> Pulls:
+        """Ask for pulls at other weights."""
+        return replace(asked, table=self.scores(at))
+
+    def bends_at(self, asked: Pulls, at: NDArray[np.int64], sample: Assignment | None) -> Bends:
+        """Ask what steers the search."""
+        features, values = [block.feature for block in self.blocks], [block.values for block in self.blocks]
+        return Bends(asked.grid, self.pulls_at(asked, at), features, values, sample)
 
     def along_lines(self, pulls: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the gradient by the weights from sums of pulls in two halves."""
@@ -186,7 +201,8 @@ class _Fit:
             for block in self.blocks
             for upper, lower in [pulls[:, block.feature, : len(block.values)]]
         ]
-        return np.ldexp(np.concatenate(found), -PULL_BITS - 6)
+        summed: NDArray[np.float64] = np.ldexp(np.concatenate(found), -PULL_BITS - 6)
+        return summed
 
     def rough_inverse(
         self, bends: NDArray[np.int64], one_in: int, ridge: float
@@ -198,18 +214,18 @@ class _Fit:
             return lambda gradient: gradient / diagonal
         known = known + np.tril(known, -1).T
         known[np.diag_indices(len(known))] += ridge
-        factor = cho_factor(known, lower=True)
+        try:
+            factor = cho_factor(known, lower=True)
+        except LinAlgError:  # next to singular; to fail would tell so
+            return lambda gradient: gradient / np.diag(known)[:, None]
         return lambda gradient: cho_solve(factor, gradient)
 
     def _inexact(self) -> float:
         length = math.sqrt(self.squared_length)
         cut = len(self.blocks) * 2.0**-self.bits * math.sqrt(self.n_outputs)
-        size = sum(self.widths) * self.n_outputs
-        of_pulls = (
-            MAX_FITTED_ROWS * length * (cut * float(self.loss.bend) + pull_error(self.loss, self.n_outputs))
-        )
-        of_positions = MAX_FITTED_ROWS * float(self.loss.bend * self.squared_length) * 2.0**-POSITION_BITS
-        return of_pulls + (of_positions + 2.0**-18) * math.sqrt(size)
+        of_pull = cut * float(self.loss.bend(self.n_outputs)) + pull_error(self.loss, self.n_outputs)
+        of_adding = 3 * 2.0**-53 * float(self.loss.reach)
+        return 1.01 * MAX_FITTED_ROWS * length * (of_pull + of_adding)
 
 
 def _loss_of(schema: Schema) -> Loss:

@@ -213,11 +213,15 @@ class Payments:
         terms = mechanisms.terms(problem, self.ledger.plan.amount(pool) * share)
         variance = mechanisms.block_norm_variance(problem.blocks[0], sum(problem.blocks), terms.rate)
         sd = math.ldexp(math.sqrt(variance), -terms.bits)
-        parameters = {"trees_per_row": 1, "blocks": len(problem.blocks), "ridge": terms.ridge, "noise_sd": sd}
+        parameters = {
+            "trees_per_row": 1,
+            "blocks": len(problem.blocks),
+            "ridge": terms.known.ridge,
+            "noise_sd": sd,
+        }
         event = self._charge(pool, share, query, PERTURBED, parameters)
         shape = sum(problem.blocks), problem.n_outputs
-        moves = math.ceil(problem.reach * 2**terms.bits)
-        look = Look(event, terms.rate.value, 1, moves, problem.blocks)
+        look = Look(event, terms.rate.value, 1, terms.hides, problem.blocks)
 
         def minimum(gradient: Gradient, steer: Steer) -> tuple[NDArray[np.int64], int]:
             def run(_: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -227,12 +231,14 @@ class Payments:
 
             answer = self._sell(look, run)(np.zeros(shape[::-1], np.int64))
             if self._observer is not None:
-                position = np.rint(np.ldexp(answer, mechanisms.POSITION_BITS - terms.grid)).astype(np.int64)
+                w = np.ldexp(answer.astype(np.float64), -terms.grid)
+                w *= min(1.0, 60 / max(np.sqrt((w**2).sum()), 1e-300))  # inside of `LONGEST`
+                position = np.rint(np.ldexp(w, mechanisms.POSITION_BITS)).astype(np.int64)
                 there = np.trunc(np.ldexp(gradient(position), terms.bits)).astype(np.int64).T
                 self._sell(look, np.zeros_like)(there)
             return answer, terms.grid
 
-        return Fit(minimum, terms.ridge)
+        return Fit(minimum, terms.known.ridge)
 
     def for_choice(
         self, pool: str, share: Fraction, query: Query, copies: int, score_range: int, mechanism: str

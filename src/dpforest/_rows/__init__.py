@@ -7,7 +7,15 @@ memory, `stored` those that are read piece by piece, in memory or in a private f
 
 from dpforest._rows.dask_rows import DaskRows
 from dpforest._rows.identity import Lasting
-from dpforest._rows.limits import COARSE_LEVELS, ERROR_LEVELS, MAX_PER_ROW, MAX_ROWS, MAX_TREES, MIXTURE_UNIT
+from dpforest._rows.limits import (
+    COARSE_LEVELS,
+    ERROR_LEVELS,
+    MAX_FITTED_ROWS,
+    MAX_PER_ROW,
+    MAX_ROWS,
+    MAX_TREES,
+    MIXTURE_UNIT,
+)
 from dpforest._rows.memory import MemoryRows
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
@@ -31,6 +39,7 @@ from dpforest._rows.tables import (
 __all__ = [
     "COARSE_LEVELS",
     "ERROR_LEVELS",
+    "MAX_FITTED_ROWS",
     "MAX_PER_ROW",
     "MAX_ROWS",
     "MAX_TREES",

@@ -48,7 +48,7 @@ def _add(cells, i, pull, output, upper, lower):
 
 @kernel
 def two_classes(cells, target, table, unit, powers, out):
-    """Pulls at the score s of the second class: (share of it) - y, held between -1/2 and 1/2."""
+    """Add pulls at the score s of the second class: (share of it) - y, held between -1/2 and 1/2."""
     for i in range(cells.shape[0]):
         if target[i] < 0:
             continue
@@ -65,7 +65,7 @@ def two_classes(cells, target, table, unit, powers, out):
 
 @kernel
 def several_classes(cells, target, table, unit, powers, most, score, power, out):
-    """Pulls at the scores of all classes: p - e_y, scaled so that the row's own class is pulled by `most` at most.
+    """Add pulls at the scores of all classes: p - e_y, scaled to hold that at the own class within `most`.
 
     p is the softmax of the scores and e_y the corner of the row's class. `score` and `power` are scratch.
     """
@@ -95,7 +95,7 @@ def several_classes(cells, target, table, unit, powers, most, score, power, out)
 
 @kernel
 def numbers(cells, target, table, unit, zero, per_level, farthest, out):
-    """Pulls at the score s of a number: s - (y - zero) per_level, held between -1 and 1."""
+    """Add pulls at the score s of a number: s - (y - zero) per_level, held between -1 and 1."""
     for i in range(cells.shape[0]):
         if target[i] < 0:
             continue
@@ -109,7 +109,7 @@ def numbers(cells, target, table, unit, zero, per_level, farthest, out):
 
 @kernel
 def products(cells, weight, features, starts, widths, values, at, size, out):
-    """Add weight times the products of any two coordinates of every row to the part of `out` below the diagonal.
+    """Add weight times the products of any two coordinates of every row, below the diagonal of `out`.
 
     `at` and `size` are scratch for the coordinates of a row that are not 0.
     """

@@ -22,7 +22,13 @@ quantile: s L, p n and their difference      2**20 N = 2**60       s <= 2**20
 balance of two sets: left, right             N = 2**40             exact in doubles, which end at 2**53
 sums of public functions and weights         N 2**21 = 2**61       `MAX_PER_ROW`
 scores of mixtures                           N 2**10 = 2**50       `MIXTURE_UNIT`
+sums of pulls, upper and lower halves        M 2**26 = 2**56       at most 1 each, in units of 2**-50
+  the same times lines of blocks             64 M 2**26 = 2**62    lines have L1 norms of at most 64
+scores that are fitted, and differences      2**61, 2**62          `bits` of `_curator.fits._Fit`
+products that steer a fit                    M 2**18 = 2**48       weights and values of at most 64
 ============================================ ===================== =========================================
+
+M = `MAX_FITTED_ROWS` = 2**30: to more rows scores are not fitted.
 
 Mechanisms hold what they are given and what they release between -2**62 and 2**62 (`mechanisms.noise`). Tests
 put tables of this size through every score and compare with Python's integers, which have no end.
@@ -32,6 +38,9 @@ from __future__ import annotations
 
 MAX_ROWS = 2**40
 """Most rows of a table; more are refused before anything is charged."""
+
+MAX_FITTED_ROWS = 2**30
+"""Most rows of a table to which scores are fitted; more are refused before that is charged."""
 
 MAX_PER_ROW = 2**21
 """Most that one row may add to one released sum, in absolute value."""

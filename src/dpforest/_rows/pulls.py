@@ -9,8 +9,8 @@ How exact a pull is
 `pull_error` bounds the Euclidean distance of a computed pull from the true derivative at the scores that the
 table adds up to. With u = 2**-53, one operation of IEEE 754 is off by at most u of its result.
 
-* Numbers: what is wanted of a row is a double within `FARTHEST` = 8, by definition. A score within 1 of that is
-  off by 9 u as a double, the difference by u; beyond, pulls are held at 1 on either side: 10 u.
+* Numbers: what is wanted of a row is a double within `FARTHEST` = 8, by definition. A score within 1 of that
+  is off by 9 u as a double, the difference by u; beyond, pulls are held at 1 on either side: 10 u.
 * A power exp(-x): x = (whole number) * unit is off by u x, which moves exp(-x) by u x of it; a table entry by
   2 u; the series and the product by 15 u at most. Together (x + 17) u of it.
 * Two classes: power / (1 + power) is off by (x + 20) u of it, and exp(-x) (x + 20) <= 20 for x >= 0: 20 u.
@@ -34,11 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._rows.residuals import Residual
-from dpforest._rows.rows import Assignment, Block, Grid
+from dpforest._rows.rows import Assignment, Block
 from dpforest._rows.tables import _check_residual, _Spec, _target
-
-MAX_FITTED_ROWS = 2**30
-"""Most rows of a table to which scores are fitted: for more, sums of pulls would not be exact enough."""
 
 PULL_BITS = 50
 MOST_PULL = Fraction(3, 4)  # at the class of a row, of several: study
@@ -64,18 +61,20 @@ class Loss(Enum):
         reaches = {Loss.TWO_CLASSES: Fraction(1, 2), Loss.SEVERAL_CLASSES: 2 * MOST_PULL}
         return reaches.get(self, Fraction(1))
 
-    @property
-    def bend(self) -> Fraction:
+    def bend(self, n_outputs: int) -> Fraction:
         """Largest trace of the second derivative by the scores; it exists almost everywhere.
 
-        Two classes: p (1 - p) <= 1/4. Numbers: 1. Several: let T be the log of the sum of exp(score) over
-        the other classes, less the score of the row's own, t its share 1 - p_y and q the shares among the
+        Two classes: p (1 - p) <= 1/4. Numbers: 1. Several, K of them: let T be the log of the sum of exp(score)
+        over the other classes, less the score of the row's own, t its share 1 - p_y and q the shares among the
         others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m its second derivative is
-        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2 <= 2 m - m**2;
-        elsewhere m (diag q - q q'), of trace below m, which is less.
+        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2, where |q|**2 is at
+        least 1 / (K - 1): largest at t = (K - 1) / K or, if that is beyond it, at m. Elsewhere it is
+        m (diag q - q q'), of trace m (1 - |q|**2), which is less.
         """
-        bends = {Loss.TWO_CLASSES: Fraction(1, 4), Loss.SEVERAL_CLASSES: (2 - MOST_PULL) * MOST_PULL}
-        return bends.get(self, Fraction(1))
+        if self is Loss.SEVERAL_CLASSES:
+            t = min(Fraction(n_outputs - 1, n_outputs), MOST_PULL)
+            return 2 * t - t**2 * Fraction(n_outputs, n_outputs - 1)
+        return Fraction(1, 4) if self is Loss.TWO_CLASSES else Fraction(1)
 
     def n_outputs(self, n_classes: int) -> int:
         """Scores of a row."""
@@ -188,7 +187,7 @@ class Bends(_Spec):
         scores *= 2.0**-pulls.bits
         if pulls.loss is Loss.NUMBERS:
             left = np.abs(scores[:, 0] - (target - pulls.zero) * pulls.per_level)
-            return (left <= 1) & (target >= 0)
+            return np.where((left <= 1) & (target >= 0), 1.0, 0.0)
         if pulls.loss is Loss.TWO_CLASSES:
             size = np.exp(-np.abs(scores[:, 0]))
             return np.where(target >= 0, size / (1 + size) ** 2, 0.0)

@@ -15,6 +15,7 @@ from dpforest.mechanisms.block_norm import (
     block_norm_rate,
     block_norm_variance,
 )
+from dpforest.mechanisms.minimum import LONGEST, POSITION_BITS
 from dpforest.mechanisms.noise import (
     discrete_gaussian,
     discrete_gaussian_log_pmf,
@@ -23,7 +24,6 @@ from dpforest.mechanisms.noise import (
     discrete_laplace_log_pmf,
     discrete_laplace_variance,
 )
-from dpforest.mechanisms.minimum import LONGEST, POSITION_BITS
 from dpforest.mechanisms.objective import (
     Gradient,
     Problem,
@@ -53,9 +53,9 @@ from dpforest.mechanisms.stopping import gamma_for, mean_runs, random_runs, rand
 from dpforest.mechanisms.thresholds import naming_threshold
 
 __all__ = [
-    "Gradient",
     "LONGEST",
     "POSITION_BITS",
+    "Gradient",
     "Problem",
     "RandomWords",
     "Rate",
@@ -78,8 +78,8 @@ __all__ = [
     "mean_runs",
     "naming_threshold",
     "permute_and_flip",
-    "perturbed_minimum",
     "permute_and_flip_log_pmf",
+    "perturbed_minimum",
     "quantile_log_pmf",
     "quantile_range",
     "quantile_utilities",
