@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from dpforest._curator import Curator, PrivateTable, Wanted
-from dpforest._linear import AdditiveConfig, affordable_basis, can_be_fitted, fit_additive
+from dpforest._linear import AdditiveConfig, affordable_basis, fit_additive, number_can_be_fitted
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Nominal, Numeric, Range, Schema
@@ -115,4 +115,4 @@ def test_noise_is_about_what_was_foreseen():
 def test_what_is_too_faint_is_known_before():
     basis = affordable_basis(NUMBERS, 1000, CONFIG)
     plans = [BudgetPlan.divide(epsilon, 0, {"all": 1}) for epsilon in (1, Fraction(1, 10**12))]
-    assert [can_be_fitted(NUMBERS, plan, "all", Fraction(1), basis) for plan in plans] == [True, False]
+    assert [number_can_be_fitted(NUMBERS, plan, "all", Fraction(1), basis) for plan in plans] == [True, False]

@@ -92,6 +92,7 @@ class FitQueries:
         blocks: Sequence[Block],
         rows: float,
         wanted: Wanted | None = None,
+        one_in: int = 1,
     ) -> NDArray[np.float64]:
         """Release the weights of all coordinates of the blocks that fit the scores to the target.
 
@@ -105,6 +106,9 @@ class FitQueries:
             Released number of rows: how many of them steer the search depends on it.
         wanted : Wanted, optional
             For numbers; from released values.
+        one_in : int
+            Fit to one row in so many, each drawn by a secret coin of its own: quicker where rows are plenty.
+            The price is that of all rows.
 
         Returns
         -------
@@ -122,16 +126,20 @@ class FitQueries:
         if self._n_rows() > MAX_FITTED_ROWS:
             raise ValueError("Scores are fitted to tables of at most 2**30 rows (_rows.MAX_FITTED_ROWS).")
         bought = self._pay.for_fit(pool, share, query, fit.problem)
-        one_in = max(int(rows / SAMPLED_ROWS), 1)
-        sample = self._scatter(one_in) if one_in > 1 else None
         asked = Pulls(self._grid, loss, fit.scores(fit.nothing), fit.bits, self._residual)
+        if one_in > 1:
+            asked = replace(asked, sample=self._scatter(one_in))
+        steered_by = max(int(rows / SAMPLED_ROWS), 1)
+        sample = self._scatter(steered_by) if steered_by > 1 else None
         if wanted is not None:
             asked = replace(asked, zero=wanted.zero, per_level=1 / wanted.width)
 
         fold = self._rows.fold
         weights, grid = bought.minimum(
             lambda at: fit.along_lines(fold(fit.pulls_at(asked, at))),
-            lambda at: fit.rough_inverse(fold(fit.bends_at(asked, at, sample)), one_in, bought.ridge),
+            lambda at: fit.rough_inverse(
+                fold(fit.bends_at(asked, at, sample)), steered_by / one_in, bought.ridge
+            ),
         )
         return np.ldexp(weights.astype(np.float64), -grid)
 
@@ -205,10 +213,10 @@ class _Fit:
         return summed
 
     def rough_inverse(
-        self, bends: NDArray[np.int64], one_in: int, ridge: float
+        self, bends: NDArray[np.int64], weight: float, ridge: float
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
         """Return an approximate inverse of the second derivative of the objective."""
-        known = np.tril(bends) * (one_in / (64.0 * ONE**2 * self.n_outputs))
+        known = np.tril(bends) * (weight / (64.0 * ONE**2 * self.n_outputs))
         if len(known) > _MOST_PRODUCTS:
             diagonal = np.diag(known)[:, None] + ridge
             return lambda gradient: gradient / diagonal

@@ -31,6 +31,8 @@ class LinearConfig:
     enough_for_curves: float = 150
     fewest_knots: int = 6  # of a curve there; they grow with the fourth root of the rows
     most_knots: int = 16
+    most_to_fit: float = 2000  # rows times epsilon, per class and feature, beyond which a sample will do ...
+    rows_to_fit: float = 100_000  # ... of at least so many rows
 
 
 DEFAULTS = LinearConfig()
@@ -80,7 +82,9 @@ def class_scores(
     elif per_sum >= config.enough_for_squares[n_classes > 2]:
         shape = "square"
     blocks = additive_blocks(schema, dict(zip(ordered, scales, strict=True)), shape, n_knots)
-    weights = curator.fitted_weights(pool, share - scaling, Query(Kind.FITTED_WEIGHTS), blocks, rows)
+    one_in = max(min(int(per_sum / config.most_to_fit), int(rows / config.rows_to_fit)), 1)
+    query = Query(Kind.FITTED_WEIGHTS)
+    weights = curator.fitted_weights(pool, share - scaling, query, blocks, rows, one_in=one_in)
     found = scores_of(blocks, weights, (schema.n_features, int(schema.n_cells[: schema.n_features].max())))
     return np.concatenate([-found / 2, found / 2], axis=2) if n_classes == 2 else found
 

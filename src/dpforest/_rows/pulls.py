@@ -64,9 +64,9 @@ class Loss(Enum):
     def bend(self, n_outputs: int) -> Fraction:
         """Largest trace of the second derivative by the scores; it exists almost everywhere.
 
-        Two classes: p (1 - p) <= 1/4. Numbers: 1. Several, K of them: let T be the log of the sum of exp(score)
-        over the other classes, less the score of the row's own, t its share 1 - p_y and q the shares among the
-        others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m its second derivative is
+        Two classes: p (1 - p) <= 1/4. Numbers: 1. Several, K of them: let T be the log of the sum of
+        exp(score) over the other classes, less the score of the row's own, t its share 1 - p_y and q the shares
+        among the others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m it bends by
         t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2, where |q|**2 is at
         least 1 / (K - 1): largest at t = (K - 1) / K or, if that is beyond it, at m. Elsewhere it is
         m (diag q - q q'), of trace m (1 - |q|**2), which is less.
@@ -105,6 +105,8 @@ class Pulls(_Spec):
         What the target of numbers is, if it is not the original one.
     zero, per_level : float
         The wanted score of a number y is (y - zero) per_level.
+    sample : Assignment or None
+        Rows that it puts in part 0 pull, and no others.
     """
 
     loss: Loss
@@ -113,6 +115,7 @@ class Pulls(_Spec):
     residual: Residual | None = None
     zero: float = 0.0
     per_level: float = 1.0
+    sample: Assignment | None = None
 
     def __post_init__(self) -> None:
         _check_residual(self.residual, self.grid)
@@ -127,22 +130,30 @@ class Pulls(_Spec):
         """Halves by features by cells by outputs."""
         return 2, *self.table.shape
 
+    def rows_of(self, block: Block) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Cells and targets of the rows of a block that pull; which they are is remembered between passes."""
+        cells, target = block.cells, _target(block, self.residual)
+        if self.sample is None:
+            return cells, target
+        taken = block.remember("pulling", self.sample, lambda sample: _first_part(sample, block))
+        return cells[taken], target[taken]
+
     def add(self, block: Block, out: NDArray[Any]) -> None:
         """Add the rows of a block."""
         from dpforest._rows import _pulls
 
-        unit, target = 2.0**-self.bits, _target(block, self.residual)
+        unit, (cells, target) = 2.0**-self.bits, self.rows_of(block)
         if self.loss is Loss.TWO_CLASSES:
-            _pulls.two_classes(block.cells, target, self.table, unit, _powers(), out)
+            _pulls.two_classes(cells, target, self.table, unit, _powers(), out)
         elif self.loss is Loss.SEVERAL_CLASSES:
             n = self.table.shape[2]
             scratch = np.empty(n, np.int64), np.empty(n)
             _pulls.several_classes(
-                block.cells, target, self.table, unit, _powers(), float(MOST_PULL), *scratch, out
+                cells, target, self.table, unit, _powers(), float(MOST_PULL), *scratch, out
             )
         else:
             how = unit, float(self.zero), float(self.per_level), FARTHEST
-            _pulls.numbers(block.cells, target, self.table, *how, out)
+            _pulls.numbers(cells, target, self.table, *how, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +179,7 @@ class Bends(_Spec):
 
         cells, target = block.cells, _target(block, self.pulls.residual)
         if self.sample is not None:
-            taken = self.sample.of(block.first, len(cells)) == 0
+            taken = _first_part(self.sample, block)
             cells, target = cells[taken], target[taken]
         weight = np.rint(_WEIGHT * self._bends(cells, target)).astype(np.int64)
         widths = np.array([part.shape[1] for part in self.values], np.int64)
@@ -194,6 +205,11 @@ class Bends(_Spec):
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return np.where(target >= 0, 1 - (shares**2).sum(axis=1), 0.0)
+
+
+def _first_part(sample: Assignment, block: Block) -> NDArray[np.intp]:
+    """Places of the rows of a block that a sample puts in part 0."""
+    return np.flatnonzero(sample.of(block.first, len(block.cells)) == 0)
 
 
 @lru_cache(maxsize=1)
