@@ -70,7 +70,9 @@ class Loss(Enum):
         shares among the others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m its second
         derivative is t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2, where
         |q|**2 is at least 1 / (K - 1): largest at t = (K - 1) / K or, if that is beyond it, at m. Elsewhere
-        it is m (diag q - q q'), of trace m (1 - |q|**2), which is less. """ if self is Loss.SEVERAL_CLASSES:
+        it is m (diag q - q q'), of trace m (1 - |q|**2), which is less.
+        """
+        if self is Loss.SEVERAL_CLASSES:
             t = min(Fraction(n_outputs - 1, n_outputs), MOST_PULL)
             return 2 * t - t**2 * Fraction(n_outputs, n_outputs - 1)
         return Fraction(1, 4) if self is Loss.TWO_CLASSES else Fraction(1)
