@@ -16,7 +16,8 @@ table adds up to. With u = 2**-53, one operation of IEEE 754 is off by at most u
 * Two classes: power / (1 + power) is off by (x + 20) u of it, and exp(-x) (x + 20) <= 20 for x >= 0: 20 u.
 * K classes: every power is off by (x + 17) u of it; sums of K of them by K u more; shares and their product
   with the size by 4 u. Among the K shares of the others, whose squares sum to 1 at most, and the size itself,
-  exp(-x) (x + c) <= c holds for each; together below 2 (K + 45) u.
+  exp(-x) (x + c) <= c holds for each; together below 2 (K + 45) u, with the K 2**-64 for powers that are
+  taken for 0.
 * Rounding to whole multiples of 2**-50: at most 2**-51 for each of K numbers, so sqrt(K) 2**-51.
 """
 
@@ -65,11 +66,11 @@ class Loss(Enum):
         """Largest trace of the second derivative by the scores; it exists almost everywhere.
 
         Two classes: p (1 - p) <= 1/4. Numbers: 1. Several, K of them: let T be the log of the sum of
-        exp(score) over the other classes, less the score of the row's own, t its share 1 - p_y and q the shares
-        among the others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m it bends by
-        t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2, where |q|**2 is at
-        least 1 / (K - 1): largest at t = (K - 1) / K or, if that is beyond it, at m. Elsewhere it is
-        m (diag q - q q'), of trace m (1 - |q|**2), which is less.
+        exp(score) over the other classes, less the score of the row's own, t its share 1 - p_y and q the
+        shares among the others. The loss is g(T) with g' = min(t, m), m = `MOST_PULL`. Where t < m its second
+        derivative is t (1 - t) (q - e)(q - e)' + t (diag q - q q'), of trace 2 t - t**2 - t**2 |q|**2, where
+        |q|**2 is at least 1 / (K - 1): largest at t = (K - 1) / K or, if that is beyond it, at m. Elsewhere
+        it is m (diag q - q q'), of trace m (1 - |q|**2), which is less.
         """
         if self is Loss.SEVERAL_CLASSES:
             t = min(Fraction(n_outputs - 1, n_outputs), MOST_PULL)
