@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.papers.datasets.columns import pandas
 from dpforest.papers.datasets.dataset import Dataset, DatasetInfo
 from dpforest.schema import Classes, Range, Schema
 
@@ -206,8 +207,6 @@ def look(name: str, dataset: Dataset) -> Dataset:
 
 def _indicators(X: Any, cuts: Mapping[str, tuple[float, ...]]) -> Any:
     """Turn every feature into columns of zeros and ones; see `View`."""
-    import pandas as pd
-
     told: dict[str, NDArray[np.int64]] = {}
     for name in X.columns:
         column = X[name]
@@ -217,7 +216,7 @@ def _indicators(X: Any, cuts: Mapping[str, tuple[float, ...]]) -> Any:
         else:
             values = sorted(column.dropna().unique())
             told |= {f"{name}_{value}": (column == value).to_numpy(np.int64) for value in values}
-    return pd.DataFrame(told)
+    return pandas().DataFrame(told)
 
 
 def _schema(view: View, X: Any, y: NDArray[Any], declared: Schema) -> Schema:

@@ -70,7 +70,7 @@ class AsRead:
 
 
 class Searched:
-    """The random trees with the least error on validation rows, out of many (Bojarski et al. 2014, Section 6).
+    """The random trees with the least error on validation rows (Bojarski et al. 2014, Section 6).
 
     A tenth of the rows is held out; every number of trees and height is fitted to the others at the whole
     budget, and nothing is paid for the search. Forests of one height share their trees, each with noise of
@@ -150,10 +150,10 @@ class Searched:
 
     def _classes(self, votes: NDArray[np.float64]) -> NDArray[np.intp]:
         if self.voting != "probabilistic":
-            return votes.argmax(axis=1)
+            return np.asarray(votes.argmax(axis=1))
         shares = (votes / votes.sum(axis=1, keepdims=True)).cumsum(axis=1)
         drawn = self.rng_.random((len(votes), 1))
-        return np.minimum((shares < drawn).sum(axis=1), votes.shape[1] - 1)
+        return np.asarray(np.minimum((shares < drawn).sum(axis=1), votes.shape[1] - 1))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict rows."""

@@ -132,7 +132,7 @@ def _goes_left(node: _Node, values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _prune(node: _Node, price: float) -> float:
-    """Cut off splits that do not pay, from below; return the errors of what is left plus the price per split."""
+    """Cut off splits that do not pay, from below; return the errors left plus the price of splits."""
     if node.children is None:
         return node.errors
     below = sum(_prune(child, price) for child in node.children) + price
