@@ -21,7 +21,7 @@ from dpforest.papers.experiments.methods import find
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.page import keep, results_page
 from dpforest.papers.experiments.results import Result, read_results
-from dpforest.papers.experiments.summary import Summary, compare, read_kept, write_kept
+from dpforest.papers.experiments.summary import Summary, compare, pairs, read_kept, write_kept
 from tests.papers.experiments.conftest import experiment, load
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -67,7 +67,8 @@ def test_of_a_job_tried_again_the_last_try_counts():
 
 def test_kept_files_come_back_as_they_were(tmp_path):
     told = by_cell(
-        summary(0.5, 0.01), summary(0.123456, math.nan, "RF", 1, epsilon=math.inf, setting='{"k": 2}')
+        replace(summary(0.5, 0.01), seconds=0.25, values=(0.49, 0.51)),
+        summary(0.123456, math.nan, "RF", 1, epsilon=math.inf, setting='{"k": 2}'),
     )
     write_kept(tmp_path / "kept.csv", told)
     again = read_kept(tmp_path / "kept.csv")
@@ -134,6 +135,24 @@ def test_single_repeats_settle_no_claim():
         replace(summary(0.9, math.nan), repeats=1), replace(summary(0.1, math.nan, "RF"), repeats=1)
     )
     assert judge(CLAIM, lambda name: told).verdict == "cannot tell"
+
+
+def test_repeats_of_a_claim_are_compared_in_pairs():
+    """A point ahead in every repeat, where repeats scatter by ten: clear in pairs, and not without them."""
+    level = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    ahead = [line(value + 0.01, repeat, "SPE") for repeat, value in enumerate(level)]
+    told = summarise([*ahead, *(line(value, repeat, "RF") for repeat, value in enumerate(level))])
+    assert judge(CLAIM, lambda name: told).verdict == "holds"
+    alone = {cell: replace(one, values=()) for cell, one in told.items()}
+    assert judge(CLAIM, lambda name: alone).verdict == "cannot tell"
+
+
+def test_a_repeat_that_failed_has_no_pair():
+    ours = [line(0.5, 0), line(math.nan, 1, status="failed"), line(0.7, 2)]
+    theirs = [line(0.1, 0, "RF"), line(0.2, 1, "RF"), line(0.3, 2, "RF"), line(0.4, 3, "RF")]
+    told = summarise([*ours, *theirs])
+    first, second = pairs(told[Cell("first", "SPE", 1.0)], told[Cell("first", "RF", 1.0)])
+    assert (first, second) == ((0.5, 0.7), (0.1, 0.3))
 
 
 def test_a_claim_about_the_largest_gain_needs_one_of_that_size():
@@ -276,4 +295,11 @@ def test_kept_results_prefer_full_runs(tmp_path, monkeypatch):
     run(one, tmp_path / "again", n_jobs=1, load=load, repeats=1)
     keep(tmp_path / "again", tmp_path / "kept")
     again = read_kept(tmp_path / "kept" / "999-table1.csv").values()
-    assert {(s.dataset, s.repeats) for s in again} == {("first", 1), ("second", 3)}
+    assert {(s.dataset, s.repeats) for s in again} == {
+        ("first", 3),
+        ("second", 3),
+    }  # one says less than three
+    run(one, tmp_path / "again", n_jobs=1, load=load, repeats=4)
+    keep(tmp_path / "again", tmp_path / "kept")
+    again = read_kept(tmp_path / "kept" / "999-table1.csv").values()
+    assert {(s.dataset, s.repeats) for s in again} == {("first", 4), ("second", 3)}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
 from dpforest.papers.experiments.catalogue import find_experiment
 from dpforest.papers.experiments.experiment import Cell, Setting, setting_key
 from dpforest.papers.experiments.metrics import Metric, find_metric
-from dpforest.papers.experiments.summary import ERRORS_ALLOWED, Summary
+from dpforest.papers.experiments.summary import ERRORS_ALLOWED, FEWEST_REPEATS, Summary, pairs
 
 __all__ = ["Claim", "Finding", "Side", "judge"]
 
@@ -130,7 +131,8 @@ def _gains(
         for second in claim.worse:
             ours, theirs = (_find(side, place, summaries) for side in (first, second))
             if ours is not None and theirs is not None:
-                yield sign * (ours.mean - theirs.mean), 0.0 if formula else _chance(ours, theirs)
+                difference, chance = _difference(ours, theirs)
+                yield sign * difference, 0.0 if formula else chance
 
 
 def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary]) -> Summary | None:
@@ -140,15 +142,24 @@ def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary
     return next((one for one in found if one is not None and one.repeats), None)
 
 
-def _chance(ours: Summary, theirs: Summary) -> float:
-    """Return two standard errors of a difference, more for few repeats; single repeats say nothing."""
+def _difference(ours: Summary, theirs: Summary) -> tuple[float, float]:
+    """Return a difference and two standard errors of it, more for few repeats; single repeats say nothing.
+
+    Repeats had the same rows to learn from and to predict. Where their values were kept, differences are
+    taken repeat by repeat, and what the choice of rows does to both is no error.
+    """
     from scipy.stats import norm, t
 
-    if math.isnan(ours.standard_error) or math.isnan(theirs.standard_error):
-        return math.inf
-    freedom = ours.repeats + theirs.repeats - 2
-    error = math.hypot(ours.standard_error, theirs.standard_error)
-    return float(t.ppf(norm.cdf(ERRORS_ALLOWED), freedom)) * error
+    first, second = pairs(ours, theirs)
+    if len(first) >= FEWEST_REPEATS:
+        gains = [one - other for one, other in zip(first, second, strict=True)]
+        freedom, mean, error = len(gains) - 1, fmean(gains), stdev(gains) / math.sqrt(len(gains))
+    else:
+        freedom, mean = ours.repeats + theirs.repeats - 2, ours.mean - theirs.mean
+        error = math.hypot(ours.standard_error, theirs.standard_error)
+    if math.isnan(error):
+        return mean, math.inf
+    return mean, float(t.ppf(norm.cdf(ERRORS_ALLOWED), freedom)) * error
 
 
 def _range(low: float, high: float, metric: Metric) -> str:
