@@ -28,6 +28,7 @@ NAMES = [name for name in experiment_names() if name.split("-")[0] in PAPERS]
 SUMS = {
     "consul2021-table1": (40, 0.620789, 40, 0.060843),
     "consul2021-table2": (45, 35.553, 45, 0.368),
+    "consul2021-nodes": (4, 573, 0, 0),
     "consul2020-table1": (15, 0.184786, 0, 0),
     "consul2020-table2": (18, 3.912, 0, 0),
     "fletcher2017-table2": (21, 9.08794, 0, 0),
