@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,17 @@ class _Node:
     cut: float = np.nan
     left: frozenset[float] | None = None
     children: tuple[_Node, _Node] | None = None
+
+
+class _Table(NamedTuple):
+    """The rows, every column as places in the list of its values, and what a split must mend."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    codes: tuple[NDArray[np.intp], ...]
+    values: tuple[NDArray[np.float64], ...]
+    n_classes: int
+    price: float
 
 
 class Rpart:
@@ -62,44 +73,45 @@ class Rpart:
         rows, target = raw_matrix(X, self.schema), raw_target(y, self.schema)
         known = target >= 0
         self._nominal = domain_of(self.schema).nominal
-        self._X, self._hits = rows[known], np.eye(len(self.schema.classes.labels))[target[known]]
-        everything = self._hits.sum(axis=0)
-        self._price = COMPLEXITY * float(everything.sum() - everything.max())
-        self.root_ = self._grow(np.arange(len(self._X)), 0)
-        _prune(self.root_, self._price)
-        del self._X, self._hits
+        X, y = rows[known], target[known]
+        codes, values = zip(*(_coded(column) for column in X.T), strict=True)
+        everything = np.bincount(y, minlength=len(self.schema.classes.labels))
+        price = COMPLEXITY * float(everything.sum() - everything.max())
+        self.root_ = self._grow(_Table(X, y, codes, values, len(everything), price), np.arange(len(X)), 0)
+        _prune(self.root_, price)
         return self
 
-    def _grow(self, rows: NDArray[np.intp], depth: int) -> _Node:
-        counts = self._hits[rows].sum(axis=0)
+    def _grow(self, table: _Table, rows: NDArray[np.intp], depth: int) -> _Node:
+        counts = np.bincount(table.y[rows], minlength=table.n_classes).astype(np.float64)
         node = _Node(int(counts.argmax()), float(counts.sum() - counts.max()))
-        if len(rows) < MIN_SPLIT or depth >= MAX_DEPTH or node.errors <= self._price:
+        if len(rows) < MIN_SPLIT or depth >= MAX_DEPTH or node.errors <= table.price:
             return node
-        found = [self._split(rows, feature, counts) for feature in range(self._X.shape[1])]
+        found = [self._split(table, rows, feature, counts) for feature in range(table.X.shape[1])]
         feature = int(np.argmax([gain for gain, _, _ in found]))
         gain, node.cut, node.left = found[feature]
         if gain <= 1e-9 * len(rows):
             return node
         node.feature = feature
-        goes_left = _goes_left(node, self._X[rows, feature])
+        goes_left = _goes_left(node, table.X[rows, feature])
         node.children = (
-            self._grow(rows[goes_left], depth + 1),
-            self._grow(rows[~goes_left], depth + 1),
+            self._grow(table, rows[goes_left], depth + 1),
+            self._grow(table, rows[~goes_left], depth + 1),
         )
         return node
 
     def _split(
-        self, rows: NDArray[np.intp], feature: int, counts: NDArray[np.float64]
+        self, table: _Table, rows: NDArray[np.intp], feature: int, counts: NDArray[np.float64]
     ) -> tuple[float, float, frozenset[float] | None]:
         """Return the best test of a feature: what it gains, and its cut or set of categories."""
-        values, place = np.unique(self._X[rows, feature], return_inverse=True)
-        table = np.stack(
-            [np.bincount(place, self._hits[rows, c], len(values)) for c in range(len(counts))], axis=1
-        )
+        slots = table.codes[feature][rows] * table.n_classes + table.y[rows]
+        n_values = len(table.values[feature])
+        by_value = np.bincount(slots, minlength=n_values * table.n_classes).reshape(n_values, -1)
+        here = by_value.any(axis=1)
+        values, by_value = table.values[feature][here], by_value[here].astype(np.float64)
         order = np.arange(len(values))
         if self._nominal[feature]:
-            order = np.argsort(table[:, 0] / table.sum(axis=1), kind="stable")
-        left = table[order].cumsum(axis=0)[:-1]
+            order = np.argsort(by_value[:, 0] / by_value.sum(axis=1), kind="stable")
+        left = by_value[order].cumsum(axis=0)[:-1]
         right = counts - left
         n_left, n_right = left.sum(axis=1), right.sum(axis=1)
         allowed = (n_left >= MIN_LEAF) & (n_right >= MIN_LEAF)
@@ -125,6 +137,11 @@ class Rpart:
                 waiting += [(node.children[0], at[goes_left]), (node.children[1], at[~goes_left])]
         named: NDArray[Any] = np.asarray(self.schema.classes.labels)[codes]
         return named
+
+
+def _coded(column: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    values, codes = np.unique(column, return_inverse=True)
+    return codes, values
 
 
 def _goes_left(node: _Node, values: NDArray[np.float64]) -> NDArray[np.bool_]:
