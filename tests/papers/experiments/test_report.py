@@ -137,6 +137,24 @@ def test_single_repeats_settle_no_claim():
     assert judge(CLAIM, lambda name: told).verdict == "cannot tell"
 
 
+def test_a_claim_fails_where_no_difference_that_matters_can_have_been_overlooked():
+    """Two tenths of a point ahead: with errors of a tenth nothing is clear, and a point is ruled out."""
+    narrow = by_cell(summary(0.802, 0.001, repeats=20), summary(0.8, 0.001, "RF", repeats=20))
+    found = judge(CLAIM, lambda name: narrow)
+    assert (found.verdict, "1 the same" in found.measured) == ("does not hold", True)
+    wide = by_cell(summary(0.802, 0.01, repeats=20), summary(0.8, 0.01, "RF", repeats=20))
+    assert judge(CLAIM, lambda name: wide).verdict == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "verdict"),
+    [(0.8, 0.001, "holds"), (0.8, 0.01, "cannot tell"), (0.77, 0.001, "does not hold")],
+)
+def test_a_claim_to_be_no_worse_allows_for_little(mean, error, verdict):
+    told = by_cell(summary(mean, error, repeats=20), summary(0.8, error, "RF", repeats=20))
+    assert judge(replace(CLAIM, no_worse=True), lambda name: told).verdict == verdict
+
+
 def test_repeats_of_a_claim_are_compared_in_pairs():
     """A point ahead in every repeat, where repeats scatter by ten: clear in pairs, and not without them."""
     level = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

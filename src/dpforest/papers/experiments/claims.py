@@ -20,6 +20,8 @@ from dpforest.papers.experiments.summary import ERRORS_ALLOWED, FEWEST_REPEATS, 
 
 __all__ = ["Claim", "Finding", "Side", "judge"]
 
+LITTLE_POINTS, LITTLE_PART = 0.01, 0.05  # a gain below a point, or a twentieth of the figure, is none
+
 
 class Side(NamedTuple):
     """A method, in one of its settings, at a budget of its own if the claim compares budgets."""
@@ -49,6 +51,8 @@ class Claim:
         Datasets that it speaks of; all if not given.
     largest : float, optional
         The largest difference that it names, which some dataset must come up to.
+    no_worse : bool, default=False
+        Whether the first are only said to be as good as the second: to be worse by little at most.
     """
 
     place: str
@@ -60,6 +64,7 @@ class Claim:
     epsilons: tuple[float, ...] | None = None
     datasets: tuple[str, ...] | None = None
     largest: float | None = None
+    no_worse: bool = False
 
 
 class Finding(NamedTuple):
@@ -104,35 +109,65 @@ def judge(claim: Claim, kept: Callable[[str], Mapping[Cell, Summary]]) -> Findin
     found = [gains for gains in found if len(gains) == len(claim.better) * len(claim.worse)]
     if not found:
         return Finding("", "not run")
-    wins = sum(all(gain > error for gain, error in gains) for gains in found)
-    losses = sum(any(gain < -error for gain, error in gains) for gains in found)
-    ends = [min(gain for gain, _ in gains) for gains in found]
-    told = f"{wins} of {len(found)} clearly, {losses} the other way; {_range(min(ends), max(ends), metric)}"
-    most = max(min(gain + error for gain, error in gains) for gains in found)
+    wins = sum(all(gain.as_good if claim.no_worse else gain.won for gain in gains) for gains in found)
+    losses = sum(any(gain.lost for gain in gains) for gains in found)
+    ties = sum(any(gain.tied for gain in gains) and not any(gain.lost for gain in gains) for gains in found)
+    ties *= not claim.no_worse
+    ends = [min(gain.size for gain in gains) for gains in found]
+    told = f"{wins} of {len(found)} clearly, {losses} the other way" + (f", {ties} the same" if ties else "")
+    told += f"; {_range(min(ends), max(ends), metric)}"
+    most = max(min(gain.size + gain.chance for gain in gains) for gains in found)
     if claim.largest is not None and most < claim.largest:
         return Finding(told, "does not hold")
-    return Finding(told, _verdict(claim.scope, wins, losses, len(found)))
+    return Finding(told, _verdict(claim.scope, wins, losses + ties, len(found)))
 
 
-def _verdict(scope: str, wins: int, losses: int, n: int) -> str:
+def _verdict(scope: str, wins: int, failures: int, n: int) -> str:
     if scope == "everywhere":
-        return "does not hold" if losses else "holds" if wins == n else "cannot tell"
+        return "does not hold" if failures else "holds" if wins == n else "cannot tell"
     if 2 * wins > n:
         return "holds"
-    return "does not hold" if 2 * losses >= n else "cannot tell"
+    return "does not hold" if 2 * failures >= n else "cannot tell"
+
+
+class _Gain(NamedTuple):
+    """By how much one side is better than another, what of it may be chance, and what would be little."""
+
+    size: float
+    chance: float
+    little: float
+
+    @property
+    def won(self) -> bool:
+        return self.size > self.chance
+
+    @property
+    def lost(self) -> bool:
+        return self.size < -self.chance
+
+    @property
+    def as_good(self) -> bool:
+        """Whether it is clear that nothing is lost, or little."""
+        return self.size - self.chance > -self.little and not self.lost
+
+    @property
+    def tied(self) -> bool:
+        """Whether there is no clear difference, and none that would matter can have been overlooked."""
+        return abs(self.size) <= self.chance and self.size + self.chance < self.little
 
 
 def _gains(
     claim: Claim, place: tuple[str, float], summaries: Mapping[Cell, Summary], metric: Metric, formula: bool
-) -> Iterator[tuple[float, float]]:
-    """Yield by how much each side that should be better is so, and what may be chance."""
+) -> Iterator[_Gain]:
+    """Yield by how much each side that should be better is so."""
     sign = -1.0 if metric.better == "lower" else 1.0
     for first in claim.better:
         for second in claim.worse:
             ours, theirs = (_find(side, place, summaries) for side in (first, second))
             if ours is not None and theirs is not None:
                 difference, chance = _difference(ours, theirs)
-                yield sign * difference, 0.0 if formula else chance
+                little = LITTLE_POINTS if metric.percent else LITTLE_PART * abs(theirs.mean)
+                yield _Gain(sign * difference, 0.0 if formula else chance, little)
 
 
 def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary]) -> Summary | None:
