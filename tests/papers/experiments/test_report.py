@@ -1,5 +1,6 @@
 """What is said about results: means, verdicts, marks of false ground, and the committed page."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -228,6 +229,21 @@ def test_rank_tests_are_those_of_single_repeats():
     assert "better than RF on 1 of 1 (worse on 0)" in report(table(rank_test=("Wilcoxon", "SPE")), lines)
     assert "better than RF on 0 of 1 (worse on 0)" in report(table(rank_test=("Mann-Whitney", "SPE")), lines)
     assert "worse on 1" in report(table(rank_test=("Wilcoxon", "SPE"), metric="error"), lines)
+
+
+def test_figures_draw_no_more_panels_than_can_be_read():
+    pytest.importorskip("matplotlib")
+    told = by_cell(
+        *(
+            summary(0.8, 0.01, setting=json.dumps({"max_depth": depth, "n_estimators": trees}))
+            for depth in range(1, 16)
+            for trees in range(1, 12)
+        ),
+        summary(0.8, 0.01, "a method of the past"),
+    )
+    titles = [axis.get_title() for axis in plot(table(published={}), told).axes]
+    assert len(titles) == 3
+    assert [title.split(", ")[1] for title in titles] == [f"n_estimators={k}" for k in (1, 6, 11)]
 
 
 def test_html_escapes_what_it_shows():

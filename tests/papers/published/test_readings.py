@@ -49,6 +49,26 @@ def _longest(tree, node):
     return 1 + max(_longest(tree, tree.left[node]), _longest(tree, tree.right[node]))
 
 
+def test_printed_trees_have_the_whole_budget_at_every_level():
+    """At the root of two levels equation 7 gives two fifths: the median is missed by 5/2 as much."""
+    rng = np.random.default_rng(0)
+    X, domain, y = rng.random((2000, 1)), unit_cube(1, n_classes=2), np.zeros(2000, int)
+    options = {"epsilon": 0.04, "n_trees": 1, "max_depth": 2, "split_share": 0.5}
+    off = {
+        levels: np.mean(
+            [
+                abs(
+                    partitioning_ensemble(X, y, domain, rng, levels=levels, **options).trees[0].threshold[0]
+                    - 0.5
+                )
+                for _ in range(200)
+            ]
+        )
+        for levels in ("geometric", "whole")
+    }
+    assert off["geometric"] > 1.5 * off["whole"]  # scales of 125 and 50 ranks
+
+
 def test_splits_of_figure_1(rng):
     """The median of values below 0.1 and one at 1: true medians find it, random splits do not look."""
     X = np.append(rng.random(999) / 10, 1.0)[:, None]

@@ -57,9 +57,10 @@ where the runs can tell. "Other" are differences of numbers that are neither goo
 What papers say in words is judged in the same way: a claim about all datasets holds if the difference is
 clear (beyond two standard errors) on all, and does not if it is clear the other way on one, or if no
 difference is clear and none of a point (or a twentieth of the figure) can have been overlooked, "the same"; a
-claim about most of them is settled by half. All methods of a repeat had the same rows, so differences are taken
-repeat by repeat where the kept files have single values. [The papers, row by row](papers.md) lists what they
-contain.
+claim about most of them is settled by half. All methods of a repeat had the same rows, so differences are
+taken repeat by repeat where the kept files have single values.
+
+[The papers, row by row](papers.md) lists what they contain.
 """
 
 

@@ -56,7 +56,7 @@ class Summary:
     version, revision : str
         Of this library; several are joined by spaces.
     seconds : float, default=nan
-        Of the quickest fit; not a number for results that were kept without.
+        Processor time of the quickest fit; not a number for results that were kept without.
     values : tuple of float, default=()
         The metric of every repeat, in order, not a number for one that failed; empty for results that were
         kept without. Methods of a repeat see the same rows, so that differences can be taken in pairs.

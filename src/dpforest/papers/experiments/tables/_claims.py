@@ -338,7 +338,8 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         ),
         Claim(
             "Section 6.3", "SSPE-1 is no worse than SSRDT and TOP although it promises more (Table 2)",
-            "huang2022-table2", _as_published("SSPE-1"), _as_published("SSRDT", "TOP"), "mostly", no_worse=True,
+            "huang2022-table2", _as_published("SSPE-1"), _as_published("SSRDT", "TOP"), "mostly",
+            no_worse=True,
         ),
         Claim(
             "Section 6.2", "SPE is better than SRT, RDT and MaxTree on most datasets (Table 1)",
