@@ -120,7 +120,7 @@ class Searched:
         domain, rng = domain_of(self.schema), self.rng_
         numbers = [n_trees for n_trees, one in self.sizes if one == height]
         trees = [random_tree(domain, height, rng) for _ in range(max(numbers))]
-        # Complete trees: the leaves are the last nodes, the first of them has as many nodes before it.
+        # Trees are complete: leaf i of a tree is its node 2**height - 1 + i.
         counts = np.stack(
             [class_counts(tree, rows[others], target[others], domain.n_classes) for tree in trees]
         )
