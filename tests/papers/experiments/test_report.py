@@ -22,7 +22,7 @@ from dpforest.papers.experiments.methods import find
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.page import keep, results_page
 from dpforest.papers.experiments.results import Result, read_results
-from dpforest.papers.experiments.summary import Summary, compare, pairs, read_kept, write_kept
+from dpforest.papers.experiments.summary import Summary, compare, join_kept, pairs, read_kept, write_kept
 from tests.papers.experiments.conftest import experiment, load
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -164,6 +164,14 @@ def test_repeats_of_a_claim_are_compared_in_pairs():
     assert judge(CLAIM, lambda name: told).verdict == "holds"
     alone = {cell: replace(one, values=()) for cell, one in told.items()}
     assert judge(CLAIM, lambda name: alone).verdict == "cannot tell"
+
+
+def test_of_two_runs_the_one_with_more_repeats_is_kept_and_takes_the_time_of_the_other():
+    old, new = summary(0.5, 0.01, repeats=5), replace(summary(0.6, 0.01, repeats=2), seconds=3.0)
+    (kept,) = join_kept(by_cell(old), by_cell(new)).values()
+    assert (kept.mean, kept.repeats, kept.seconds) == (0.5, 5, 3.0)
+    (kept,) = join_kept(by_cell(new), by_cell(old)).values()
+    assert kept == old
 
 
 def test_a_repeat_that_failed_has_no_pair():

@@ -11,7 +11,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -169,13 +169,18 @@ def _text(value: object) -> str:
 
 
 def join_kept(before: Summaries, new: Summaries) -> dict[Cell, Summary]:
-    """Return what to keep of two runs: of every cell the one with more repeats, else the new one."""
-    better = {
-        cell: summary
-        for cell, summary in new.items()
-        if cell not in before or summary.repeats >= before[cell].repeats
-    }
-    return {**before, **better}
+    """Return what to keep of two runs: of every cell the one with more repeats, else the new one.
+
+    What was kept without its time takes that of the new run.
+    """
+    joined = dict(before)
+    for cell, summary in new.items():
+        old = before.get(cell)
+        if old is None or summary.repeats >= old.repeats:
+            joined[cell] = summary
+        elif math.isnan(old.seconds):
+            joined[cell] = replace(old, seconds=summary.seconds)
+    return joined
 
 
 @dataclass(frozen=True)
