@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -253,7 +254,8 @@ def _rows(X: Any, chosen: NDArray[np.intp]) -> Any:
 
 def _cpu_seconds() -> float:
     """Return the processor time of this process and of those that it started and that have ended."""
-    return sum(os.times()[:4])
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
 
 
 def _seed(*words: str) -> int:
