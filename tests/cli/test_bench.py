@@ -59,6 +59,26 @@ def test_quick_results_are_shown_where_there_are_no_others(bench):
     assert "(1)" in bench("show 999-cli").stdout
 
 
+def test_all_runs_every_table_the_smallest_first(bench, monkeypatch):
+    from dpforest.papers import experiments
+    from dpforest.papers.experiments.jobs import jobs_of
+    from dpforest.papers.experiments.runner import RunSummary
+
+    seen = []
+
+    def noted(experiment, folder, *_, **__):
+        seen.append(experiment)
+        return RunSummary(folder / f"{experiment.name}.csv")
+
+    monkeypatch.setattr(experiments, "run", noted)
+    bench(f"run --all {OPTIONS}")
+    assert {one.name for one in seen} == set(experiments.experiment_names())
+    fits = [len(list(jobs_of(one))) for one in seen]
+    assert fits == sorted(fits)
+    assert "name tables, or give --all" in bench("run", code=2).stderr
+    assert "name tables, or give --all" in bench("run 999-cli --all", code=2).stderr
+
+
 def test_unknown_tables_and_missing_results_are_told(bench):
     assert "no experiment 'no-such'" in bench("run no-such", code=2).stderr
     assert "run `dpforest bench run 999-cli` first" in bench(f"show 999-cli {OPTIONS}").stderr

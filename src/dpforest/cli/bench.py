@@ -56,7 +56,8 @@ def list_command(plugins: tuple[str, ...]) -> None:
 
 
 @bench.command(cls=AnsweringCommand)
-@click.argument("names", nargs=-1, required=True, metavar="TABLE...")
+@click.argument("names", nargs=-1, metavar="TABLE...")
+@click.option("--all", "everything", is_flag=True, help="Every table, those with the fewest fits first.")
 @_quick
 @_folder
 @click.option("--jobs", type=int, default=2, show_default=True, help="Processes; -1 for all cores.")
@@ -73,6 +74,7 @@ def list_command(plugins: tuple[str, ...]) -> None:
 @_plugins
 def run(
     names: tuple[str, ...],
+    everything: bool,
     quick: bool,
     folder: Path,
     jobs: int,
@@ -83,16 +85,22 @@ def run(
 ) -> None:
     """Run tables, or go on where an earlier run stopped.
 
-    TABLE may be a paper, such as huang2022, for all of its tables. Results are appended to FOLDER/TABLE.csv,
-    those of quick runs to FOLDER/TABLE-quick.csv. The exit code is 1 if a fit failed or a dataset is missing,
-    130 after Ctrl-C.
+    TABLE may be a paper, such as huang2022, for all of its tables; --all takes every table. Results are
+    appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is 1 if a fit
+    failed or a dataset is missing, 130 after Ctrl-C.
     """
     _import(plugins)
-    from dpforest.papers.experiments import experiments_of
+    from dpforest.papers.experiments import experiment_names, experiments_of
     from dpforest.papers.experiments import run as run_experiment
+    from dpforest.papers.experiments.jobs import jobs_of
 
+    if everything == bool(names):
+        raise click.UsageError("name tables, or give --all.")
+    wanted = [one for name in names or experiment_names() for one in experiments_of(name)]
+    if everything:
+        wanted.sort(key=lambda one: len(list(jobs_of(one, quick, repeats))))
     summaries = {}
-    for experiment in [experiment for name in names for experiment in experiments_of(name)]:
+    for experiment in wanted:
         note(f"{experiment.name}: {experiment.title}")
         done = run_experiment(experiment, folder, quick, jobs, repeats=repeats, slow=slow, retry_failed=retry)
         summaries[experiment.name] = done

@@ -99,3 +99,32 @@ def test_views_are_listed_with_their_own_numbers():
     row = table.loc["puc_rio@consul2021"]
     assert (row["rows"], row["features"], row["classes"]) == (98001, 16, 2)
     assert table.loc["appliances_energy@consul2021", "features"] == 27
+
+
+def test_adult_becomes_indicators_of_categories_and_of_fifths():
+    X = {
+        "age": [25, 26, 50], "workclass": ["Private", None, "State-gov"], "fnlwgt": [1, 10**6, 106_648],
+        "education": "Bachelors", "education_num": [8, 9, 12], "capital_gain": [0, 2174, 0],
+        "capital_loss": 0, "hours_per_week": [40, 41, 34],
+    }  # fmt: skip
+    schema = Schema({"age": Numeric(0, 100)}, Classes(["<=50K", ">50K"]))
+    found, _, schema = look("adult_train@bojarski2014", base("adult_train", X, ["<=50K"] * 3, schema))
+    assert found.to_numpy().max() == 1
+    assert list(found.sum(axis=1)) == [8, 7, 8]  # one for each feature, none for what is missing
+    for name, expected in {
+        "age": [0, 1, 4], "fnlwgt": [0, 4, 1], "education_num": [0, 1, 3], "capital_gain": [0, 1, 0],
+        "capital_loss": [0, 0, 0], "hours_per_week": [2, 3, 0],
+    }.items():  # fmt: skip
+        assert [int(found.loc[i, f"{name}_{part}"]) for i, part in enumerate(expected)] == [1, 1, 1]
+    assert {"workclass_Private", "workclass_State-gov", "education_Bachelors"} <= set(found.columns)
+
+
+def test_adult_has_the_indicators_that_the_paper_counts():
+    """Categories of the declared domain, and parts of the numbers: 123, as in the paper's Table 1."""
+    from dpforest.papers.datasets.catalogue import domain
+
+    view = VIEWS["adult_train@bojarski2014"]
+    declared = domain(catalogue()["adult_train"].domain).features
+    parts = {name: len(cuts) + 1 for name, cuts in view.cuts.items()}
+    categories = {name: len(one.categories) for name, one in declared.items() if name not in parts}
+    assert sum(parts.values()) + sum(categories.values()) == view.n_features == 123

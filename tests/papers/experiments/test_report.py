@@ -1,5 +1,6 @@
 """What is said about results: means, verdicts, marks of false ground, and the committed page."""
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from dpforest.papers.experiments.methods import find
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.page import keep, results_page
 from dpforest.papers.experiments.results import Result, read_results
-from dpforest.papers.experiments.summary import Summary, compare, read_kept, write_kept
+from dpforest.papers.experiments.summary import Summary, compare, join_kept, pairs, read_kept, write_kept
 from tests.papers.experiments.conftest import experiment, load
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -67,7 +68,8 @@ def test_of_a_job_tried_again_the_last_try_counts():
 
 def test_kept_files_come_back_as_they_were(tmp_path):
     told = by_cell(
-        summary(0.5, 0.01), summary(0.123456, math.nan, "RF", 1, epsilon=math.inf, setting='{"k": 2}')
+        replace(summary(0.5, 0.01), seconds=0.25, values=(0.49, 0.51)),
+        summary(0.123456, math.nan, "RF", 1, epsilon=math.inf, setting='{"k": 2}'),
     )
     write_kept(tmp_path / "kept.csv", told)
     again = read_kept(tmp_path / "kept.csv")
@@ -136,6 +138,50 @@ def test_single_repeats_settle_no_claim():
     assert judge(CLAIM, lambda name: told).verdict == "cannot tell"
 
 
+def test_a_claim_fails_where_no_difference_that_matters_can_have_been_overlooked():
+    """Two tenths of a point ahead: with errors of a tenth nothing is clear, and a point is ruled out."""
+    narrow = by_cell(summary(0.802, 0.001, repeats=20), summary(0.8, 0.001, "RF", repeats=20))
+    found = judge(CLAIM, lambda name: narrow)
+    assert (found.verdict, "1 the same" in found.measured) == ("does not hold", True)
+    wide = by_cell(summary(0.802, 0.01, repeats=20), summary(0.8, 0.01, "RF", repeats=20))
+    assert judge(CLAIM, lambda name: wide).verdict == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "verdict"),
+    [(0.8, 0.001, "holds"), (0.8, 0.01, "cannot tell"), (0.77, 0.001, "does not hold")],
+)
+def test_a_claim_to_be_no_worse_allows_for_little(mean, error, verdict):
+    told = by_cell(summary(mean, error, repeats=20), summary(0.8, error, "RF", repeats=20))
+    assert judge(replace(CLAIM, no_worse=True), lambda name: told).verdict == verdict
+
+
+def test_repeats_of_a_claim_are_compared_in_pairs():
+    """A point ahead in every repeat, where repeats scatter by ten: clear in pairs, and not without them."""
+    level = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    ahead = [line(value + 0.01, repeat, "SPE") for repeat, value in enumerate(level)]
+    told = summarise([*ahead, *(line(value, repeat, "RF") for repeat, value in enumerate(level))])
+    assert judge(CLAIM, lambda name: told).verdict == "holds"
+    alone = {cell: replace(one, values=()) for cell, one in told.items()}
+    assert judge(CLAIM, lambda name: alone).verdict == "cannot tell"
+
+
+def test_of_two_runs_the_one_with_more_repeats_is_kept_and_takes_the_time_of_the_other():
+    old, new = summary(0.5, 0.01, repeats=5), replace(summary(0.6, 0.01, repeats=2), seconds=3.0)
+    (kept,) = join_kept(by_cell(old), by_cell(new)).values()
+    assert (kept.mean, kept.repeats, kept.seconds) == (0.5, 5, 3.0)
+    (kept,) = join_kept(by_cell(new), by_cell(old)).values()
+    assert kept == old
+
+
+def test_a_repeat_that_failed_has_no_pair():
+    ours = [line(0.5, 0), line(math.nan, 1, status="failed"), line(0.7, 2)]
+    theirs = [line(0.1, 0, "RF"), line(0.2, 1, "RF"), line(0.3, 2, "RF"), line(0.4, 3, "RF")]
+    told = summarise([*ours, *theirs])
+    first, second = pairs(told[Cell("first", "SPE", 1.0)], told[Cell("first", "RF", 1.0)])
+    assert (first, second) == ((0.5, 0.7), (0.1, 0.3))
+
+
 def test_a_claim_about_the_largest_gain_needs_one_of_that_size():
     told = by_cell(summary(0.9, 0.01), summary(0.8, 0.01, "RF"))
     assert judge(replace(CLAIM, largest=0.12), lambda name: told).verdict == "holds"
@@ -191,6 +237,21 @@ def test_rank_tests_are_those_of_single_repeats():
     assert "better than RF on 1 of 1 (worse on 0)" in report(table(rank_test=("Wilcoxon", "SPE")), lines)
     assert "better than RF on 0 of 1 (worse on 0)" in report(table(rank_test=("Mann-Whitney", "SPE")), lines)
     assert "worse on 1" in report(table(rank_test=("Wilcoxon", "SPE"), metric="error"), lines)
+
+
+def test_figures_draw_no_more_panels_than_can_be_read():
+    pytest.importorskip("matplotlib")
+    told = by_cell(
+        *(
+            summary(0.8, 0.01, setting=json.dumps({"max_depth": depth, "n_estimators": trees}))
+            for depth in range(1, 16)
+            for trees in range(1, 12)
+        ),
+        summary(0.8, 0.01, "a method of the past"),
+    )
+    titles = [axis.get_title() for axis in plot(table(published={}), told).axes]
+    assert len(titles) == 3
+    assert [title.split(", ")[1] for title in titles] == [f"n_estimators={k}" for k in (1, 6, 11)]
 
 
 def test_html_escapes_what_it_shows():
@@ -276,4 +337,11 @@ def test_kept_results_prefer_full_runs(tmp_path, monkeypatch):
     run(one, tmp_path / "again", n_jobs=1, load=load, repeats=1)
     keep(tmp_path / "again", tmp_path / "kept")
     again = read_kept(tmp_path / "kept" / "999-table1.csv").values()
-    assert {(s.dataset, s.repeats) for s in again} == {("first", 1), ("second", 3)}
+    assert {(s.dataset, s.repeats) for s in again} == {
+        ("first", 3),
+        ("second", 3),
+    }  # one says less than three
+    run(one, tmp_path / "again", n_jobs=1, load=load, repeats=4)
+    keep(tmp_path / "again", tmp_path / "kept")
+    again = read_kept(tmp_path / "kept" / "999-table1.csv").values()
+    assert {(s.dataset, s.repeats) for s in again} == {("first", 4), ("second", 3)}

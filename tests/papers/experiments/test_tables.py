@@ -28,6 +28,7 @@ NAMES = [name for name in experiment_names() if name.split("-")[0] in PAPERS]
 SUMS = {
     "consul2021-table1": (40, 0.620789, 40, 0.060843),
     "consul2021-table2": (45, 35.553, 45, 0.368),
+    "consul2021-nodes": (4, 573, 0, 0),
     "consul2020-table1": (15, 0.184786, 0, 0),
     "consul2020-table2": (18, 3.912, 0, 0),
     "fletcher2017-table2": (21, 9.08794, 0, 0),
@@ -38,8 +39,8 @@ SUMS = {
     "huang2022-table1": (105, 84.2796, 0, 0),
     "huang2022-table2": (95, 72.0705, 0, 0),
     # the same columns under other names
-    "bojarski2014-reading": (10, 1.1567, 0, 0),
-    "bojarski2014-search": (10, 1.1567, 0, 0),
+    "bojarski2014-reading": (12, 1.5957, 0, 0),
+    "bojarski2014-search": (12, 1.5957, 0, 0),
     "huang2022-reading1": (21, 17.5054, 0, 0),
     "huang2022-reading2": (38, 30.7463, 0, 0),
 }

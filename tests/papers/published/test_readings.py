@@ -49,6 +49,26 @@ def _longest(tree, node):
     return 1 + max(_longest(tree, tree.left[node]), _longest(tree, tree.right[node]))
 
 
+def test_printed_trees_have_the_whole_budget_at_every_level():
+    """At the root of two levels equation 7 gives two fifths: the median is missed by 5/2 as much."""
+    rng = np.random.default_rng(0)
+    X, domain, y = rng.random((2000, 1)), unit_cube(1, n_classes=2), np.zeros(2000, int)
+    options = {"epsilon": 0.04, "n_trees": 1, "max_depth": 2, "split_share": 0.5}
+    off = {
+        levels: np.mean(
+            [
+                abs(
+                    partitioning_ensemble(X, y, domain, rng, levels=levels, **options).trees[0].threshold[0]
+                    - 0.5
+                )
+                for _ in range(200)
+            ]
+        )
+        for levels in ("geometric", "whole")
+    }
+    assert off["geometric"] > 1.5 * off["whole"]  # scales of 125 and 50 ranks
+
+
 def test_splits_of_figure_1(rng):
     """The median of values below 0.1 and one at 1: true medians find it, random splits do not look."""
     X = np.append(rng.random(999) / 10, 1.0)[:, None]
@@ -61,6 +81,41 @@ def test_splits_of_figure_1(rng):
         for _ in range(60)
     ]
     assert sum(cut > 0.2 for cut in random) > 15  # 0.8 of them on average; 15 of 60 or fewer: 1e-18
+
+
+def test_every_size_of_a_search_has_noise_of_its_own_scale():
+    """One leaf with 900 rows of each class: five times as many trees, five times the noise in its shares."""
+    X, y = np.zeros((2000, 1)), np.tile([0, 1], 1000)
+    schema = Schema.from_bounds((0, 1), n_features=1, classes=[0, 1])
+    facts = {"task": "classification", "schema": schema, "epsilon": 0.2}
+    spread = []
+    for n_trees in (5, 25):
+        factory, sizes = searching("threshold"), {"sizes": [(n_trees, 0)]}
+        models = [factory(**facts, seed=seed, parameters=sizes).fit(X, y) for seed in range(200)]
+        spread.append(np.std([tree.values[0, 0] for model in models for tree in model.forest_.trees[:5]]))
+    assert (
+        3.5 < spread[1] / spread[0] < 6.2
+    )  # the rows held out add a little to both: 4.7; five errors each way
+
+
+def test_all_numbers_of_trees_up_to_a_limit_are_tried():
+    X = np.random.default_rng(0).random((500, 1))
+    schema = Schema.from_bounds((0, 1), n_features=1, classes=[0, 1])
+    facts = {"task": "classification", "schema": schema, "epsilon": 1.0, "seed": 0}
+    model = searching("majority")(**facts, parameters={"max_depth": 3, "max_trees": 7})
+    assert model.sizes == [(k, 3) for k in range(1, 8)]
+    assert len(model.fit(X, (X[:, 0] > 0.5).astype(int)).forest_.trees) == model.size_[0]
+
+
+def test_leaves_without_rows_are_random_without_noise_too():
+    """Bojarski et al. 2014, Section 4: a leaf without a row has a share drawn from [0, 1]."""
+    X, y, domain = np.full((50, 1), 0.25), np.zeros(50, int), unit_cube(1, n_classes=2)
+    options = {"n_trees": 300, "max_depth": 1, "epsilon": np.inf, "voting": "threshold"}
+    forest = random_decision_trees(X, y, domain, np.random.default_rng(0), **options)
+    shares = np.array([tree.values[tree.leaves] for tree in forest.trees])[:, :, 0]
+    empty = np.sort(shares, axis=1)[:, 0]  # the other leaf has all rows: its share is 1
+    assert (shares.max(axis=1) == 1).all()
+    assert abs(empty.mean() - 0.5) < 0.1  # six standard errors of 300 uniform draws
 
 
 def test_the_search_takes_the_size_that_does_best_on_rows_held_out():

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
 from dpforest.papers.experiments.catalogue import find_experiment
 from dpforest.papers.experiments.experiment import Cell, Setting, setting_key
 from dpforest.papers.experiments.metrics import Metric, find_metric
-from dpforest.papers.experiments.summary import ERRORS_ALLOWED, Summary
+from dpforest.papers.experiments.summary import ERRORS_ALLOWED, FEWEST_REPEATS, Summary, pairs
 
 __all__ = ["Claim", "Finding", "Side", "judge"]
+
+LITTLE_POINTS, LITTLE_PART = 0.01, 0.05  # a gain below a point, or a twentieth of the figure, is none
 
 
 class Side(NamedTuple):
@@ -48,6 +51,8 @@ class Claim:
         Datasets that it speaks of; all if not given.
     largest : float, optional
         The largest difference that it names, which some dataset must come up to.
+    no_worse : bool, default=False
+        Whether the first are only said to be as good as the second: to be worse by little at most.
     """
 
     place: str
@@ -59,6 +64,7 @@ class Claim:
     epsilons: tuple[float, ...] | None = None
     datasets: tuple[str, ...] | None = None
     largest: float | None = None
+    no_worse: bool = False
 
 
 class Finding(NamedTuple):
@@ -103,34 +109,65 @@ def judge(claim: Claim, kept: Callable[[str], Mapping[Cell, Summary]]) -> Findin
     found = [gains for gains in found if len(gains) == len(claim.better) * len(claim.worse)]
     if not found:
         return Finding("", "not run")
-    wins = sum(all(gain > error for gain, error in gains) for gains in found)
-    losses = sum(any(gain < -error for gain, error in gains) for gains in found)
-    ends = [min(gain for gain, _ in gains) for gains in found]
-    told = f"{wins} of {len(found)} clearly, {losses} the other way; {_range(min(ends), max(ends), metric)}"
-    most = max(min(gain + error for gain, error in gains) for gains in found)
+    wins = sum(all(gain.as_good if claim.no_worse else gain.won for gain in gains) for gains in found)
+    losses = sum(any(gain.lost for gain in gains) for gains in found)
+    ties = sum(any(gain.tied for gain in gains) and not any(gain.lost for gain in gains) for gains in found)
+    ties *= not claim.no_worse
+    ends = [min(gain.size for gain in gains) for gains in found]
+    told = f"{wins} of {len(found)} clearly, {losses} the other way" + (f", {ties} the same" if ties else "")
+    told += f"; {_range(min(ends), max(ends), metric)}"
+    most = max(min(gain.size + gain.chance for gain in gains) for gains in found)
     if claim.largest is not None and most < claim.largest:
         return Finding(told, "does not hold")
-    return Finding(told, _verdict(claim.scope, wins, losses, len(found)))
+    return Finding(told, _verdict(claim.scope, wins, losses + ties, len(found)))
 
 
-def _verdict(scope: str, wins: int, losses: int, n: int) -> str:
+def _verdict(scope: str, wins: int, failures: int, n: int) -> str:
     if scope == "everywhere":
-        return "does not hold" if losses else "holds" if wins == n else "cannot tell"
+        return "does not hold" if failures else "holds" if wins == n else "cannot tell"
     if 2 * wins > n:
         return "holds"
-    return "does not hold" if 2 * losses >= n else "cannot tell"
+    return "does not hold" if 2 * failures >= n else "cannot tell"
+
+
+class _Gain(NamedTuple):
+    """By how much one side is better than another, what of it may be chance, and what would be little."""
+
+    size: float
+    chance: float
+    little: float
+
+    @property
+    def won(self) -> bool:
+        return self.size > self.chance
+
+    @property
+    def lost(self) -> bool:
+        return self.size < -self.chance
+
+    @property
+    def as_good(self) -> bool:
+        """Whether it is clear that nothing is lost, or little."""
+        return self.size - self.chance > -self.little and not self.lost
+
+    @property
+    def tied(self) -> bool:
+        """Whether there is no clear difference, and none that would matter can have been overlooked."""
+        return abs(self.size) <= self.chance and self.size + self.chance < self.little
 
 
 def _gains(
     claim: Claim, place: tuple[str, float], summaries: Mapping[Cell, Summary], metric: Metric, formula: bool
-) -> Iterator[tuple[float, float]]:
-    """Yield by how much each side that should be better is so, and what may be chance."""
+) -> Iterator[_Gain]:
+    """Yield by how much each side that should be better is so."""
     sign = -1.0 if metric.better == "lower" else 1.0
     for first in claim.better:
         for second in claim.worse:
             ours, theirs = (_find(side, place, summaries) for side in (first, second))
             if ours is not None and theirs is not None:
-                yield sign * (ours.mean - theirs.mean), 0.0 if formula else _chance(ours, theirs)
+                difference, chance = _difference(ours, theirs)
+                little = LITTLE_POINTS if metric.percent else LITTLE_PART * abs(theirs.mean)
+                yield _Gain(sign * difference, 0.0 if formula else chance, little)
 
 
 def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary]) -> Summary | None:
@@ -140,15 +177,24 @@ def _find(side: Side, place: tuple[str, float], summaries: Mapping[Cell, Summary
     return next((one for one in found if one is not None and one.repeats), None)
 
 
-def _chance(ours: Summary, theirs: Summary) -> float:
-    """Return two standard errors of a difference, more for few repeats; single repeats say nothing."""
+def _difference(ours: Summary, theirs: Summary) -> tuple[float, float]:
+    """Return a difference and two standard errors of it, more for few repeats; single repeats say nothing.
+
+    Repeats had the same rows to learn from and to predict. Where their values were kept, differences are
+    taken repeat by repeat, and what the choice of rows does to both is no error.
+    """
     from scipy.stats import norm, t
 
-    if math.isnan(ours.standard_error) or math.isnan(theirs.standard_error):
-        return math.inf
-    freedom = ours.repeats + theirs.repeats - 2
-    error = math.hypot(ours.standard_error, theirs.standard_error)
-    return float(t.ppf(norm.cdf(ERRORS_ALLOWED), freedom)) * error
+    first, second = pairs(ours, theirs)
+    if len(first) >= FEWEST_REPEATS:
+        gains = [one - other for one, other in zip(first, second, strict=True)]
+        freedom, mean, error = len(gains) - 1, fmean(gains), stdev(gains) / math.sqrt(len(gains))
+    else:
+        freedom, mean = ours.repeats + theirs.repeats - 2, ours.mean - theirs.mean
+        error = math.hypot(ours.standard_error, theirs.standard_error)
+    if math.isnan(error):
+        return mean, math.inf
+    return mean, float(t.ppf(norm.cdf(ERRORS_ALLOWED), freedom)) * error
 
 
 def _range(low: float, high: float, metric: Metric) -> str:

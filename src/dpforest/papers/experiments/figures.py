@@ -31,7 +31,8 @@ FORMS = {
 }
 
 MOST_TICKS = 8
-WIDE = 20  # an axis over this ratio is logarithmic
+MOST_PANELS = 3  # of one dataset: with more, the first, the middle and the last are drawn
+WIDE, TALL = 20, 3  # an axis over this ratio is logarithmic
 OFFSETS = {"published": -0.22, "ours, as published": 0.0, "ours": 0.22}
 
 
@@ -58,7 +59,11 @@ def plot(
     except ImportError as error:
         raise ImportError("figures need matplotlib: pip install 'dpforest[plots]'.") from error
 
-    compared = [c for c in compare(experiment, summaries) if c.ours is not None or c.published is not None]
+    compared = [
+        c
+        for c in compare(experiment, summaries)
+        if (c.ours is not None or c.published is not None) and c.cell.method in experiment.methods
+    ]
     metric = find_metric(experiment.metric)
     varied = _varied(compared)
     figure = Figure(layout="constrained")
@@ -195,7 +200,17 @@ def _panels(compared: list[Comparison], varied: str) -> dict[tuple[str, str], li
         where = dict.fromkeys(budgets.get(cell.dataset, [cell.epsilon])) if alone else (cell.epsilon,)
         for epsilon in where:
             panels.setdefault(_panel(cell, varied, epsilon), []).append(comparison)
-    return panels
+    return _few(panels)
+
+
+def _few(panels: dict[tuple[str, str], list[Comparison]]) -> dict[tuple[str, str], list[Comparison]]:
+    """Leave out panels of datasets that have too many to be read."""
+    kept: list[tuple[str, str]] = []
+    for dataset in dict.fromkeys(dataset for dataset, _ in panels):
+        names = [panel for panel in panels if panel[0] == dataset]
+        ends = [names[0], names[len(names) // 2], names[-1]]
+        kept += names if len(names) <= MOST_PANELS else ends
+    return {name: panels[name] for name in kept}
 
 
 def _panel(cell: Cell, varied: str, epsilon: float) -> tuple[str, str]:
@@ -226,7 +241,7 @@ def _panel_lines(
         style = {"color": colours[method], "markersize": 4, "linewidth": 1.2, **FORMS[form]}
         axis.errorbar(x_values, values, yerr=twice, elinewidth=0.7, **style)
     heights = [value for points in curves.values() for _, value, _ in points]
-    if not metric.percent and min(heights, default=0.0) > 0 and max(heights) >= WIDE * min(heights):
+    if not metric.percent and min(heights, default=0.0) > 0 and max(heights) >= TALL * min(heights):
         axis.set_yscale("log")
     if not numeric:
         axis.set_xticks(range(len(names)), names)

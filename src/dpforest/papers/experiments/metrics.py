@@ -172,18 +172,6 @@ def _brier_score(model: Any, fold: Fold) -> float:
     return float(((shares - np.eye(shares.shape[1])[fold.codes]) ** 2).sum(axis=1).mean())
 
 
-def _left_imbalance(model: Any, fold: Fold) -> float:
-    from dpforest.inspection import left_fractions
-
-    return float(np.mean(np.abs(left_fractions(model, fold.X_train) - 0.5)))
-
-
-def _sparse_leaves(model: Any, fold: Fold) -> float:
-    from dpforest.inspection import leaf_occupancy
-
-    return float(np.mean(leaf_occupancy(model, fold.X_train) < 0.01))
-
-
 def _empty_leaves(model: Any, fold: Fold) -> float:
     from dpforest.inspection import leaf_occupancy
 
@@ -198,8 +186,4 @@ register_metric("f1", _f1)
 register_metric("log loss", _log_loss, better="lower")
 register_metric("brier score", _brier_score, better="lower")
 register_metric("value", _formula, better="")
-# How a forest cuts its training rows: mean distance of a node's left part from one half, and the fractions of
-# leaves with under one row in a hundred or none at all.
-register_metric("left imbalance", _left_imbalance, better="lower")
-register_metric("sparse leaves", _sparse_leaves, percent=True, better="lower")
 register_metric("empty leaves", _empty_leaves, percent=True, better="lower")

@@ -20,9 +20,11 @@ from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.report import markdown, table_of_text, verdict
 from dpforest.papers.experiments.results import read_results, result_path
 from dpforest.papers.experiments.summary import (
+    FEWEST_REPEATS,
     Comparison,
     Summary,
     compare,
+    join_kept,
     read_kept,
     shortfall,
     summarise,
@@ -32,6 +34,7 @@ from dpforest.papers.experiments.tables._claims import CLAIMS
 
 __all__ = ["keep", "results_page"]
 
+QUICK_FIT, ENOUGH = 1.0, 20  # seconds, and the repeats that fits quicker than that should have
 INTRODUCTION = """# Results: what of the papers reproduces
 
 Generated from the files in `results/` by `python docs/results/write_results.py`; do not edit.
@@ -43,7 +46,8 @@ standard errors of the difference, taking the paper's repeats to scatter as ours
 many errors more as Student's t asks for); by chance alone about one figure in twenty then fails. Where two
 errors are more than 5 points (for figures that are no percentages, more than a fifth of the figure), a figure
 that agrees would agree with much else: "cannot tell". Runs with fewer repeats than the paper's are marked
-quick. Run any of it with `dpforest bench run NAME`.
+quick. Run any of it with `dpforest bench run NAME`, or all of it, unattended, with `dpforest bench run --all
+--repeats 20 --slow 1`: every fit is on disk when it ends, and started again the command does what is left.
 
 "False ground" counts figures whose published guarantee does not hold (see `explanation/broken-promises.md`):
 they are accuracies of algorithms that are not as private as stated. "Rigorous no worse" counts those where
@@ -51,15 +55,20 @@ our private form gives the published figure or a better one, within the same two
 where the runs can tell. "Other" are differences of numbers that are neither good nor bad.
 
 What papers say in words is judged in the same way: a claim about all datasets holds if the difference is
-clear (beyond two standard errors) on all, and does not if it is clear the other way on one; a claim about
-most of them is settled by more than half. [The papers, row by row](papers.md) lists what they contain.
+clear (beyond two standard errors) on all, and does not if it is clear the other way on one, or if no
+difference is clear and none of a point (or a twentieth of the figure) can have been overlooked, "the same"; a
+claim about most of them is settled by half. All methods of a repeat had the same rows, so differences are
+taken repeat by repeat where the kept files have single values.
+
+[The papers, row by row](papers.md) lists what they contain.
 """
 
 
 def keep(folder: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
     """Condense the result files of a folder, full ones before quick ones.
 
-    Cells that were not run anew stay as they were kept, so that single columns can be run again.
+    Cells that were not run anew stay as they were kept, so that single columns can be run again, and so do
+    those that were kept with more repeats. If a method itself has changed, delete what was kept of it first.
 
     Parameters
     ----------
@@ -75,7 +84,7 @@ def keep(folder: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
             if results:
                 path = Path(kept) / f"{experiment.name}.csv"
                 before = read_kept(path) if path.exists() else {}
-                write_kept(path, {**before, **summarise(results)})
+                write_kept(path, join_kept(before, summarise(results)))
                 break
 
 
@@ -98,7 +107,8 @@ def results_page(kept: str | os.PathLike[str]) -> str:
     for found in _all_found(Path(kept)):
         paper = found.experiment.paper
         papers.setdefault(f"{paper.authors} ({paper.year})", []).append(found)
-    parts = [INTRODUCTION, _overview([found for group in papers.values() for found in group])]
+    everything = [found for group in papers.values() for found in group]
+    parts = [INTRODUCTION, _power(everything), _overview(everything)]
     for name, group in papers.items():
         first = group[0].experiment
         parts += [f"## {name}\n", *([f"*{first.paper.title}*\n"] if first.paper.title else [])]
@@ -151,6 +161,29 @@ def _all_found(kept: Path) -> Iterator[_Found]:
         path = kept / f"{name}.csv"
         if path.exists():
             yield _Found(find_experiment(name), read_kept(path))
+
+
+def _power(everything: list[_Found]) -> str:
+    """Say with how many repeats the papers' tables were run, where a fit is quick and where it is not."""
+    cells = [
+        summary
+        for found in everything
+        if found.experiment.compute is None and found.experiment.name.split("-")[0] in CLAIMS
+        for summary in found.summaries.values()
+    ]
+    quick = [one for one in cells if one.seconds < QUICK_FIT]
+    told = ", ".join(
+        f"{sum(one.repeats >= least for one in quick)} have {least}" for least in (ENOUGH, 10, FEWEST_REPEATS)
+    )
+    slow = [one for one in cells if one.seconds >= QUICK_FIT]
+    unknown = len(cells) - len(quick) - len(slow)
+    return (
+        f"Repeats: the papers' tables have {len(cells)} cells here, formulas left out, made of "
+        f"{sum(one.repeats for one in cells):,} fits. Of {len(quick)} cells whose quickest fit took under a "
+        f"second {told} or more. Of {len(slow)} slower ones "
+        f"{sum(one.repeats >= FEWEST_REPEATS for one in slow)} have {FEWEST_REPEATS} or more; {unknown} were "
+        "kept without their time. Every table below says how many each figure has.\n"
+    )
 
 
 def _overview(everything: list[_Found]) -> str:

@@ -1,4 +1,4 @@
-"""Rank tests between methods, as the papers ran them: from single repeats, so from result files only.
+"""Rank tests between methods, as the papers ran them: from the values of single repeats.
 
 Fletcher and Islam (2017, Section 5.2) use Wilcoxon's signed-rank test, which pairs the repeats of a split;
 Huang, Lei and Kaban (2022, Section 6.2) the Mann-Whitney U test, which does not. `report` writes what
@@ -7,16 +7,16 @@ they find.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from dpforest.papers.experiments.experiment import Experiment, RankTest
+from dpforest.papers.experiments.experiment import Cell, Experiment, RankTest
 from dpforest.papers.experiments.methods import AS_PUBLISHED, find
 from dpforest.papers.experiments.metrics import find_metric
-from dpforest.papers.experiments.results import Result
+from dpforest.papers.experiments.summary import Summary, pairs
 
 __all__ = ["RankOutcome", "rank_outcomes", "rank_p_value"]
 
@@ -73,15 +73,15 @@ def rank_p_value(test: str, first: Iterable[float], second: Iterable[float]) -> 
     return float(found.pvalue)
 
 
-def rank_outcomes(experiment: Experiment, results: Iterable[Result]) -> list[RankOutcome]:
+def rank_outcomes(experiment: Experiment, summaries: Mapping[Cell, Summary]) -> list[RankOutcome]:
     """Test the main method of an experiment against every other, each in the paper's own form.
 
     Parameters
     ----------
     experiment : Experiment
         With a `rank_test`.
-    results : iterable of Result
-        Lines of a result file.
+    summaries : mapping of Cell to Summary
+        What was run; those without single values are left out.
 
     Returns
     -------
@@ -90,23 +90,22 @@ def rank_outcomes(experiment: Experiment, results: Iterable[Result]) -> list[Ran
     if experiment.rank_test is None:
         return []
     test, main = experiment.rank_test
-    values: dict[tuple[str, str, float, str], dict[int, float]] = defaultdict(dict)
-    for line in results:
-        if line.status == "ok":
-            values[line.method, line.dataset, line.epsilon, line.setting][line.repeat] = line.value
     sign = -1.0 if find_metric(experiment.metric).better == "lower" else 1.0
     outcomes = []
-    for (method, dataset, epsilon, setting), ours in values.items():
-        if method != _form(main):
+    for cell, ours in summaries.items():
+        if cell.method != _form(main):
             continue
         for other in experiment.methods:
-            theirs = values.get((_form(other), dataset, epsilon, setting), {})
-            shared = sorted(set(ours) & set(theirs))
-            if other == main or len(shared) < 2:
+            found = (
+                summaries.get(Cell(cell.dataset, _form(other), epsilon, cell.setting))
+                for epsilon in (cell.epsilon, math.inf)
+            )
+            theirs = next((one for one in found if one is not None), None)
+            first, second = pairs(ours, theirs) if theirs is not None else ((), ())
+            if other == main or len(first) < 2:
                 continue
-            pairs = [[one[repeat] for repeat in shared] for one in (ours, theirs)]
-            gain = sign * float(np.mean(pairs[0]) - np.mean(pairs[1]))
-            outcomes.append(RankOutcome(dataset, other, gain, rank_p_value(test, *pairs)))
+            gain = sign * float(np.mean(first) - np.mean(second))
+            outcomes.append(RankOutcome(cell.dataset, other, gain, rank_p_value(test, first, second)))
     return outcomes
 
 

@@ -1,4 +1,4 @@
-"""References without privacy: scikit-learn's forests and trees, the majority class and the mean.
+"""References without privacy: scikit-learn's forests and trees, `rpart`, the majority class and the mean.
 
 `systems` registers them. They see the same columns as the private methods, and nominal ones as codes, which
 is how the figures of the papers' random forests come out: indicators would crowd the K features of a node.
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.papers.experiments.methods import Factory, register
+from dpforest.papers.experiments.rpart import make_rpart
 from dpforest.papers.published import raw_matrix
 from dpforest.schema import Schema
 
@@ -91,12 +92,8 @@ def register_all() -> None:
         about="extremely randomised trees, Geurts, Ernst and Wehenkel 2006",
         **facts,
     )
-    register(
-        "CART",  # rpart asks splits for one percent of the root's risk; that of two classes is about one half
-        reference("sklearn.tree", *tree, min_samples_split=20, min_samples_leaf=7, ccp_alpha=0.005),
-        about="one pruned tree with the limits of rpart",
-        **facts,
-    )
+    register("CART", reference("sklearn.tree", *tree), about="one tree, Breiman et al. 1984", **facts)
+    register("rpart", make_rpart, about="one tree, grown and pruned as R's rpart does by default", **facts)
     register(
         "Majority class",
         reference("sklearn.dummy", "DummyClassifier", "DummyRegressor"),

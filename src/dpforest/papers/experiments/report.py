@@ -80,14 +80,13 @@ def table_of_text(experiment: Experiment, results: Iterable[Result] | Mapping[Ce
     experiment : Experiment
         The table.
     results : iterable of Result, or mapping of Cell to Summary
-        Lines of a result file, or kept summaries; rank tests need the former.
+        Lines of a result file, or kept summaries.
 
     Returns
     -------
     TableOfText
     """
-    lines = [] if isinstance(results, Mapping) else list(results)
-    summaries = results if isinstance(results, Mapping) else summarise(lines)
+    summaries = results if isinstance(results, Mapping) else summarise(results)
     metric = find_metric(experiment.metric)
     compared = compare(experiment, summaries)
     wanted = {
@@ -99,7 +98,9 @@ def table_of_text(experiment: Experiment, results: Iterable[Result] | Mapping[Ce
     rows = tuple(tuple(line[name] for name in header) for line in told)
     title = f"{experiment.name}: {experiment.title}. {experiment.paper}"
     notes = _notes(experiment, summaries, compared, metric)
-    ranks = rank_note(experiment.rank_test, rank_outcomes(experiment, lines)) if experiment.rank_test else ""
+    ranks = (
+        rank_note(experiment.rank_test, rank_outcomes(experiment, summaries)) if experiment.rank_test else ""
+    )
     return TableOfText(title, tuple(header), rows, (*notes, ranks) if ranks else notes)
 
 

@@ -43,7 +43,7 @@ class Result:
     metric : str
         What was measured.
     value, seconds : float
-        The number, and the time it took.
+        The number, and the processor time it took.
     n_train : int
         Rows to learn from.
     status, error : str

@@ -131,7 +131,7 @@ def run(
     repeats : int, optional
         Repeats instead of the experiment's own number; a later run may add more.
     slow : float, optional
-        Cells whose fits take more seconds than this get the repeats of a quick run only.
+        Cells whose fits take more seconds of processor time get the repeats of a quick run only.
     retry_failed : bool, default=False
         Run jobs again that are on file as failed.
     load : callable, optional

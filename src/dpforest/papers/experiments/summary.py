@@ -10,10 +10,11 @@ import csv
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import astuple, dataclass, fields, replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from dpforest.papers.experiments.experiment import Cell, Experiment
 from dpforest.papers.experiments.jobs import jobs_of
@@ -21,7 +22,17 @@ from dpforest.papers.experiments.methods import AS_PUBLISHED, find
 from dpforest.papers.experiments.metrics import find_metric
 from dpforest.papers.experiments.results import Result
 
-__all__ = ["Comparison", "Summary", "compare", "read_kept", "shortfall", "summarise", "write_kept"]
+__all__ = [
+    "Comparison",
+    "Summary",
+    "compare",
+    "join_kept",
+    "pairs",
+    "read_kept",
+    "shortfall",
+    "summarise",
+    "write_kept",
+]
 
 ERRORS_ALLOWED = 2.0
 FEWEST_REPEATS = 3  # fewer say too little about their own scatter
@@ -44,6 +55,11 @@ class Summary:
         Rows to learn from.
     version, revision : str
         Of this library; several are joined by spaces.
+    seconds : float, default=nan
+        Processor time of the quickest fit; not a number for results that were kept without.
+    values : tuple of float, default=()
+        The metric of every repeat, in order, not a number for one that failed; empty for results that were
+        kept without. Methods of a repeat see the same rows, so that differences can be taken in pairs.
     """
 
     dataset: str
@@ -57,6 +73,8 @@ class Summary:
     n_train: int
     version: str
     revision: str
+    seconds: float = math.nan
+    values: tuple[float, ...] = ()
 
     @property
     def cell(self) -> Cell:
@@ -87,7 +105,8 @@ def summarise(results: Iterable[Result]) -> dict[Cell, Summary]:
 
 
 def _summary(cell: Cell, group: list[Result]) -> Summary:
-    values = [result.value for result in group if result.status == "ok"]
+    by_repeat = {result.repeat: result.value for result in group if result.status == "ok"}
+    values = list(by_repeat.values())
     n = len(values)
     mean = sum(values) / n if n else math.nan
     variance = sum((value - mean) ** 2 for value in values) / (n - 1) if n > 1 else math.nan
@@ -103,7 +122,19 @@ def _summary(cell: Cell, group: list[Result]) -> Summary:
         max(result.n_train for result in group),
         " ".join(sorted({result.dpforest for result in group})),
         " ".join(sorted({result.revision for result in group})),
+        min(result.seconds for result in group),
+        tuple(by_repeat.get(repeat, math.nan) for repeat in range(max(by_repeat, default=-1) + 1)),
     )
+
+
+def pairs(first: Summary, second: Summary) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the values of the repeats that two cells of a dataset share; they had the same rows."""
+    both = [
+        pair
+        for pair in zip(first.values, second.values, strict=False)
+        if not (math.isnan(pair[0]) or math.isnan(pair[1]))
+    ]
+    return tuple(one for one, _ in both), tuple(other for _, other in both)
 
 
 def write_kept(path: str | os.PathLike[str], summaries: Summaries) -> None:
@@ -117,21 +148,39 @@ def write_kept(path: str | os.PathLike[str], summaries: Summaries) -> None:
 
 def read_kept(path: str | os.PathLike[str]) -> dict[Cell, Summary]:
     """Read what `write_kept` wrote."""
-    floats, whole = ("epsilon", "mean", "standard_error"), ("repeats", "failed", "n_train")
-    numbers: dict[str, type[float] | type[int]] = {
+    floats, whole = ("epsilon", "mean", "standard_error", "seconds"), ("repeats", "failed", "n_train")
+    readers: dict[str, Callable[[str], Any]] = {
         **dict.fromkeys(floats, float),
         **dict.fromkeys(whole, int),
+        "values": lambda text: tuple(map(float, text.split())),
     }
     with Path(path).open(newline="", encoding="utf-8") as file:
         read = [
-            Summary(**{name: numbers.get(name, str)(value) for name, value in row.items()})  # type: ignore[arg-type]
+            Summary(**{name: readers.get(name, str)(value) for name, value in row.items()})
             for row in csv.DictReader(file)
         ]
     return {summary.cell: summary for summary in read}
 
 
 def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(f"{one:.5g}" for one in value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def join_kept(before: Summaries, new: Summaries) -> dict[Cell, Summary]:
+    """Return what to keep of two runs: of every cell the one with more repeats, else the new one.
+
+    What was kept without its time takes that of the new run.
+    """
+    joined = dict(before)
+    for cell, summary in new.items():
+        old = before.get(cell)
+        if old is None or summary.repeats >= old.repeats:
+            joined[cell] = summary
+        elif math.isnan(old.seconds):
+            joined[cell] = replace(old, seconds=summary.seconds)
+    return joined
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,8 @@ for letters, voting in (("MV", "majority"), ("TA", "threshold"), ("PA", "probabi
     )  # fmt: skip
     register(
         f"n-dpRF{letters}",
-        estimator(FORESTS, RANDOM[0], voting=voting, epsilon=float("inf")),
-        about=f"random trees, {voting} voting, no noise",
+        estimator(FORESTS, RANDOM[0], voting=voting, epsilon=float("inf"), as_published=True),
+        about=f"random trees, {voting} voting, no noise; a leaf without rows has random shares",
         private=False,
     )
 system(

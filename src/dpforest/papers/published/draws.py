@@ -32,7 +32,8 @@ def exponential_choice(exponents: FloatArray, rng: np.random.Generator) -> int:
     >>> exponential_choice(np.array([-np.inf, 0.0]), np.random.default_rng(0))
     1
     """
-    return int(rng.choice(len(exponents), p=probabilities(exponents)))
+    cumulative = np.exp(exponents - exponents.max()).cumsum()
+    return int(cumulative.searchsorted(rng.random() * cumulative[-1], side="right"))
 
 
 def permute_and_flip(exponents: FloatArray, rng: np.random.Generator) -> int:

@@ -62,8 +62,9 @@ def weighted_exponents(values: FloatArray, low: float, high: float, epsilon: flo
     >>> np.exp(weighted_exponents(np.array([0.5, 0.5]), 0.0, 1.0, 0.0))
     array([0.5, 0. , 0.5])
     """
+    edges = np.concatenate(([low], values, [high]))
     with np.errstate(divide="ignore"):  # intervals between equal values weigh nothing
-        lengths = np.log(np.diff(values, prepend=low, append=high))
+        lengths = np.log(edges[1:] - edges[:-1])
     return np.asarray(lengths + interval_exponents(len(values), epsilon))
 
 
@@ -234,12 +235,16 @@ class Candidates:
     def squared_error(self, rows: IntArray, split: Split) -> float:
         """Return the sum over both children of the squared distances to the child's mean."""
         column, target = self.X[rows, split.feature], self.coded_target[rows]
-        left = column < split.threshold if split.categories is None else np.isin(column, split.categories)
-        total = float((target**2).sum())
-        for child in (target[left], target[~left]):
-            if len(child):
-                total -= float((child.sum(axis=0) ** 2).sum()) / len(child)
-        return max(total, 0.0)
+        goes_left = (
+            column < split.threshold if split.categories is None else np.isin(column, split.categories)
+        )
+        there = target[goes_left]
+        left, n_left = there.sum(axis=0), len(there)
+        loss = float(np.vdot(target, target))
+        for child, size in ((left, n_left), (target.sum(axis=0) - left, len(target) - n_left)):
+            if size:
+                loss -= float(child @ child) / size
+        return max(loss, 0.0)
 
     def _select(self, exponents: FloatArray) -> int:
         flip = self.variant == "permute_and_flip"

@@ -15,8 +15,9 @@ What is false, at budget 1 unless said:
 * In setting I somebody with a labelled and an unlabelled record is charged once and pays twice.
 
 True: the utility by rank and its exponent (equation 5), for public candidates. Algorithm 1 as printed hands
-the whole budget to every level, which would cost as many times; the budgets of equation 7, which grow by 3/2
-per level and add up, are used here, as the text demands. Where the paper is silent: 100 candidates per
+the whole budget to every level, which costs as many times as there are levels (``levels="whole"``); unless
+asked for, the budgets of equation 7, which grow by 3/2 per level and add up, are used, as the text demands.
+Where the paper is silent: 100 candidates per
 median; values are counted with multiplicity; a category is split from all others. Regression, which the paper
 mentions without a form, adds Laplace noise of scale (high - low)/(N epsilon) to leaf means, with the flaw of
 such means: N is private.
@@ -39,6 +40,7 @@ SMALLEST_SPLIT = 11  # rows; Algorithm 1 makes leaves of ten and fewer
 N_CANDIDATES = 100
 GROWTH = 1.5
 Medians = Literal["private", "true", "random"]
+Levels = Literal["geometric", "whole"]
 
 
 class Labelled(NamedTuple):
@@ -63,6 +65,7 @@ def partitioning_ensemble(
     medians: Medians = "private",
     all_labels: bool = False,
     repeat_features: bool = True,
+    levels: Levels = "geometric",
 ) -> BinaryForest:
     """Fit a supervised or semi-supervised ensemble as published. Not private.
 
@@ -93,6 +96,8 @@ def partitioning_ensemble(
         Give every tree all labels at the whole budget: not what is printed, but what fits some figures.
     repeat_features : bool, default=True
         Whether a path may draw a feature again; Section 6.1 says so of trees deeper than there are features.
+    levels : {"geometric", "whole"}, default="geometric"
+        Budgets of the levels: those of equation 7, or the whole one for each, as Algorithm 1 is printed.
 
     Returns
     -------
@@ -118,12 +123,12 @@ def partitioning_ensemble(
     elif unlabelled is None:
         sources, structure, leaves = (
             [part.X for part in parts],
-            level_budgets(split_share * epsilon, depth),
+            level_budgets(split_share * epsilon, depth, levels),
             (1 - split_share) * epsilon,
         )
     else:
         sources = [others[part] for part in equal_parts(len(others), n_trees, rng)]
-        structure, leaves = level_budgets(epsilon, depth), epsilon
+        structure, leaves = level_budgets(epsilon, depth, levels), epsilon
     if medians != "private":
         structure = None if medians == "true" else np.zeros(depth)
     trees = []
@@ -197,14 +202,18 @@ def transductive_ensemble(
     return BinaryForest(first + second, domain, average)
 
 
-def level_budgets(epsilon: float, depth: int) -> FloatArray:
-    """Equation 7: budgets of the levels, growing by 3/2 and adding up to `epsilon`.
+def level_budgets(epsilon: float, depth: int, levels: Levels = "geometric") -> FloatArray:
+    """Equation 7: budgets of the levels, growing by 3/2 and adding up to `epsilon`; or `epsilon` for each.
 
     Examples
     --------
     >>> level_budgets(1.0, 3).round(4)
     array([0.2105, 0.3158, 0.4737])
+    >>> level_budgets(1.0, 3, "whole")
+    array([1., 1., 1.])
     """
+    if levels == "whole":
+        return np.full(depth, epsilon)
     shares = GROWTH ** np.arange(depth)
     return np.asarray(epsilon * shares / shares.sum())
 

@@ -104,10 +104,8 @@ def random_decision_trees(
             continue
         counts = class_counts(tree, X, known.astype(np.int64), domain.n_classes)
         noisy = counts + rng.laplace(0.0, noise_scale(n_trees, eta), counts.shape)
-        shares = leaf_shares(noisy if negative == "random" else np.maximum(noisy, 0.0), rng)
-        if voting == "majority":
-            shares = np.eye(domain.n_classes)[shares.argmax(axis=1)]
-        trees.append(tree.with_values(shares))
+        kept = noisy if negative == "random" else np.maximum(noisy, 0.0)
+        trees.append(tree.with_values(leaf_values(kept, voting, rng)))
     return BinaryForest(trees, domain, average=not domain.n_classes or voting != "majority")
 
 
@@ -131,6 +129,12 @@ def noise_scale(n_trees: int, eta: float) -> float:
     0.194
     """
     return n_trees / eta / math.sqrt(2)
+
+
+def leaf_values(noisy_counts: FloatArray, voting: Voting, rng: np.random.Generator) -> FloatArray:
+    """Return what every leaf adds to the votes: one vote for its largest share, or its shares."""
+    shares = leaf_shares(noisy_counts, rng)
+    return np.eye(shares.shape[1])[shares.argmax(axis=1)] if voting == "majority" else shares
 
 
 def leaf_shares(noisy_counts: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -1,65 +1,138 @@
-"""How evenly forests cut their rows, for the figures that show it as histograms.
+"""How evenly forests cut their rows: histograms of leaves and of splits, and numbers of nodes.
 
-A histogram becomes one number, a registered metric, averaged over several fits. Only the rigorous forms are
-measured: published forms keep other trees.
+Measured is the paper's own form of every method, fitted several times to all rows; a bin of a histogram is a
+setting, and its value the part of all leaves or splits that fall into it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpforest.papers.experiments.experiment import Cell, Setting
-from dpforest.papers.experiments.methods import find
-from dpforest.papers.experiments.metrics import Fold, find_metric
+from dpforest.papers.experiments.methods import AS_PUBLISHED, find
+from dpforest.papers.published import raw_matrix
+from dpforest.papers.published.multiway import MultiwayForest, bin_codes
+from dpforest.papers.published.trees import LEAF, BinaryTree
 
-__all__ = ["mean_metric"]
+__all__ = ["bins", "histogram", "mean_nodes"]
+
+END = "bin_end"
+Quantity = Callable[[Any, NDArray[Any]], NDArray[np.float64]]
 
 
-def mean_metric(metric: str, n_fits: int, **parameters: Any) -> Callable[[Cell, Setting], float]:
-    """Return a `compute` that averages a metric over fits to all rows.
+def bins(ends: Sequence[float]) -> tuple[dict[str, float], ...]:
+    """Return the settings of a histogram, by the upper ends of its bins; the first begins at zero."""
+    return tuple({END: end} for end in ends)
+
+
+def leaf_fractions(tree: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the part of the rows in every leaf of a tree."""
+    counts = np.bincount(tree.leaf_of(rows), minlength=tree.n_nodes)
+    return np.asarray(counts[tree.feature == LEAF] / len(rows))
+
+
+def left_fractions(tree: BinaryTree, rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the part of a node's rows that goes left, for every split that has rows."""
+    here = np.bincount(tree.leaf_of(rows), minlength=tree.n_nodes).astype(np.float64)
+    splits = np.flatnonzero(tree.feature != LEAF)
+    for node in splits[::-1]:  # children come after their parents
+        here[node] += here[tree.left[node]] + here[tree.right[node]]
+    filled = splits[here[splits] > 0]
+    return np.asarray(here[tree.left[filled]] / here[filled])
+
+
+class _Measured:
+    """A function with a memory, so that it can be sent to other processes."""
+
+    def __init__(self, quantity: Quantity, n_fits: int, parameters: dict[str, Any]) -> None:
+        self.quantity, self.n_fits, self.parameters = quantity, n_fits, parameters
+        self._found: dict[Cell, NDArray[np.float64]] = {}
+
+    def of(self, cell: Cell) -> NDArray[np.float64]:
+        """Fit, once for all settings, and measure every tree."""
+        where = Cell(cell.dataset, cell.method, cell.epsilon)
+        if where not in self._found:
+            self._found[where] = self._measure(where)
+        return self._found[where]
+
+    def _measure(self, cell: Cell) -> NDArray[np.float64]:
+        from dpforest.papers.datasets import load
+
+        X, y, schema = load(cell.dataset)
+        method = find(cell.method + AS_PUBLISHED)
+        if method is None:
+            raise LookupError(f"there is no method {cell.method + AS_PUBLISHED!r}.")
+        told = {**self.parameters.get("", {}), **self.parameters.get(cell.method, {})}
+        found = []
+        for seed in range(self.n_fits):
+            model = method.factory(
+                task="classification", schema=schema, epsilon=cell.epsilon, seed=seed, parameters=told
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the published form is meant
+                forest = model.fit(X, y).published_
+            rows: NDArray[Any] = raw_matrix(X, schema)
+            if isinstance(forest, MultiwayForest):
+                rows = bin_codes(rows, forest.domain)
+            found += [self.quantity(tree, rows) for tree in forest.trees]
+        return np.concatenate(found)
+
+
+class _Histogram(_Measured):
+    def __init__(
+        self, ends: Sequence[float], quantity: Quantity, n_fits: int, parameters: dict[str, Any]
+    ) -> None:
+        super().__init__(quantity, n_fits, parameters)
+        self.ends = ends
+
+    def __call__(self, cell: Cell, setting: Setting) -> float:
+        """Return the part of all values in a bin; the last bin has its end, too."""
+        place = self.ends.index(setting[END])
+        begin = self.ends[place - 1] if place else 0.0
+        end = setting[END] if place + 1 < len(self.ends) else np.inf
+        values = self.of(cell)
+        return float(np.mean((values >= begin) & (values < end)))
+
+
+class _Mean(_Measured):
+    def __call__(self, cell: Cell, setting: Setting) -> float:
+        return float(np.mean(self.of(cell)))
+
+
+def _n_nodes(tree: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+    return np.array([float(tree.n_nodes)])
+
+
+def histogram(
+    of: str, ends: Sequence[float], n_fits: int, **parameters: dict[str, Any]
+) -> Callable[[Cell, Setting], float]:
+    """Return the `compute` of a histogram.
 
     Parameters
     ----------
-    metric : str
-        Name of a metric of the training rows.
+    of : {"leaves", "splits"}
+        Rows in a leaf as a part of all, or rows that go left as a part of those in a node.
+    ends : sequence of float
+        As for `bins`.
     n_fits : int
         Number of fits.
     **parameters
-        For the methods.
+        For the methods, by name; ``shared`` for all.
 
     Returns
     -------
     callable
         ``compute(cell, setting)`` of an `Experiment`.
     """
-    return _MeanMetric(metric, n_fits, parameters)
+    quantity: Quantity = leaf_fractions if of == "leaves" else left_fractions
+    return _Histogram(ends, quantity, n_fits, {"": parameters.pop("shared", {}), **parameters})
 
 
-class _MeanMetric:
-    """A function with a memory, so that it can be sent to other processes."""
-
-    def __init__(self, metric: str, n_fits: int, parameters: dict[str, Any]) -> None:
-        self.metric, self.n_fits, self.parameters = metric, n_fits, parameters
-
-    def __call__(self, cell: Cell, setting: Setting) -> float:
-        from dpforest.papers.datasets import load
-
-        X, y, schema = load(cell.dataset)
-        fold = Fold(X, y, X[:0], y[:0], schema)
-        method = find(cell.method)
-        if method is None:
-            raise LookupError(f"there is no method {cell.method!r}.")
-        values = []
-        for seed in range(self.n_fits):
-            parameters = {**self.parameters, **setting}
-            model = method.factory(
-                task="classification", schema=schema, epsilon=cell.epsilon, seed=seed, parameters=parameters
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # seeds make it repeatable, which is meant
-                values.append(find_metric(self.metric).measure(model.fit(X, y), fold))
-        return float(np.mean(values))
+def mean_nodes(n_fits: int, **parameters: dict[str, Any]) -> Callable[[Cell, Setting], float]:
+    """Return a `compute` of the mean number of nodes in a tree, leaves included; as `histogram`."""
+    return _Mean(_n_nodes, n_fits, {"": parameters.pop("shared", {}), **parameters})

@@ -21,9 +21,7 @@ OTHERS = {  # figure: its dataset
     9: ("quantum", 50000),
 }
 METHODS = ("dpRFMV", "dpRFTA", "dpRFPA")
-NEAR = (
-    "adult has 14 features instead of 123 indicators, covertype 73 % of its rows; quantum is in no package."
-)
+NEAR = "covertype has 73 % of its rows; quantum is in no package."
 
 
 def _figure(number: int, datasets: dict[str, int], notes: str) -> Experiment:
