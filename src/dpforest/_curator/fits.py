@@ -44,7 +44,8 @@ from dpforest.privacy import NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Classes, Schema
 
 ONE = 64  # what stands for 1 in the lines of blocks
-SAMPLED_ROWS = 20_000  # that steer the search
+SAMPLED_ROWS = 20_000  # that steer the search, at most ...
+PRODUCTS_TO_STEER = 500_000_000  # ... and so many products of their blocks
 _MOST_PRODUCTS = 3000  # coordinates: with more, only their squares steer it
 _HALF = POSITION_BITS - 36  # lower bits of a position
 
@@ -129,7 +130,7 @@ class FitQueries:
         asked = Pulls(self._grid, loss, fit.scores(fit.nothing), fit.bits, self._residual)
         if one_in > 1:
             asked = replace(asked, sample=self._scatter(one_in))
-        steered_by = max(int(rows / SAMPLED_ROWS), 1)
+        steered_by = max(int(rows / fit.rows_to_steer), 1)
         sample = self._scatter(steered_by) if steered_by > 1 else None
         if wanted is not None:
             asked = replace(asked, zero=wanted.zero, per_level=1 / wanted.width)
@@ -172,6 +173,11 @@ class _Fit:
             rows=MAX_FITTED_ROWS,
             inexact=self._inexact(),
         )
+
+    @property
+    def rows_to_steer(self) -> int:
+        """Rows whose products steer the search: a row takes time in proportion to the squared blocks."""
+        return min(max(PRODUCTS_TO_STEER // len(self.blocks) ** 2, SAMPLED_ROWS // 20), SAMPLED_ROWS)
 
     @property
     def nothing(self) -> NDArray[np.int64]:

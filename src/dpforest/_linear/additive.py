@@ -34,6 +34,8 @@ class AdditiveConfig:
 
     scaling: Fraction = Fraction(15, 100)  # of the budget of this part, for centres and spreads
     least_per_line: float = 15  # rows times epsilon per line, or nothing is asked; study
+    most_lines: int = 200  # with more, scales are louder than the noise of weights that is foreseen ...
+    least_per_line_if_wide: float = 1000  # ... unless there are so many rows
     loudest_squares: float = 0.03  # noise up to which there are squares, ...
     loudest_curves: float = 0.01  # ... curves of the fewest knots (less with more, by the square), ...
     loudest_categories: float = 0.03  # ... and categories, from narrow features to wide ones; study
@@ -98,7 +100,8 @@ def affordable_basis(schema: Schema, enough: float, config: AdditiveConfig) -> B
     nominal = [at for at in range(schema.n_features) if at not in ordered]
     nominal.sort(key=lambda at: int(schema.n_cells[at]))
     basis = Basis(ordered, [], "line", 0)
-    if enough < config.least_per_line * (len(ordered) + 1):
+    wide = len(ordered) > config.most_lines
+    if enough < (config.least_per_line_if_wide if wide else config.least_per_line) * (len(ordered) + 1):
         return None
     squares = basis._replace(shape="square")
     if ordered and squares.noise(schema, enough) <= config.loudest_squares:

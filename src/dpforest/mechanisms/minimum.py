@@ -161,7 +161,8 @@ def _from_ridge(known: Known) -> Callable[[FloatArray], FloatArray]:
 def _inside(at: IntArray, step: FloatArray) -> FloatArray:
     """Halve a step until it ends inside the ball."""
     w = _doubles(at)
-    while not _length(w + step) < (1 - 2.0**-20) * LONGEST:
+    edge = max((1 - 2.0**-20) * LONGEST, (1 + 2.0**-40) * _length(w))  # a position may be rounded to the edge
+    while not _length(w + step) < edge:
         step = step / 2
     return step
 

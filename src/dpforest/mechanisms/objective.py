@@ -45,9 +45,10 @@ by at most 2 E / ridge in length, 2 E sqrt(size) / ridge in L1 norm, and rounded
 Whatever else the search depends on (a secret sample that steers it) may differ between the tables: v stays
 that close to w.
 
-Why there always is an answer ----------------------------- A search that failed on some tables would tell
-them apart. `minimum` always ends if `tolerance` is what its docstring asks for; `terms` sees to that. It
-needs to know how steep and how bent J can be:
+Why there always is an answer
+-----------------------------
+A search that failed on some tables would tell them apart. `minimum` always ends if `tolerance` is what its
+docstring asks for; `terms` sees to that. It needs to know how steep and how bent J can be:
 
 * |b| < most 2**-bits sqrt(size), or OverflowError before any row is looked at. |k| is at most a radius R of
   weight V(R) exp(-rate R) (see `block_norm`), V a sum of positive multiples of C(R, i), i <= d coordinates.
@@ -76,6 +77,7 @@ from dpforest.mechanisms.randomness import RandomWords
 from dpforest.mechanisms.rates import Rate
 
 FOR_BENDING = Fraction(20, 100)  # of epsilon; study: 10 to 30 % are alike
+_LEAST_RIDGE = 1.0  # with less, searches next to separable classes take thousands of steps
 FOR_ROUNDING = Fraction(2, 100)
 _MOST_BITS = 24
 _SMALLEST_RATE = 2.0**-29
@@ -159,7 +161,7 @@ def terms(problem: Problem, epsilon: Fraction) -> Terms:
     >>> found.bits, found.known.ridge
     (24, 3.75)
     """
-    ridge = _up(problem.bend / (epsilon * FOR_BENDING))
+    ridge = max(_up(problem.bend / (epsilon * FOR_BENDING)), _LEAST_RIDGE)
     for_noise = epsilon * (1 - FOR_ROUNDING) - problem.bend / Fraction(ridge)
     # the finest units of b whose rate can still be drawn
     room = math.floor(math.log2(float(for_noise / problem.reach) / _SMALLEST_RATE))
