@@ -6,15 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest import mechanisms
+from dpforest import PrivateForestClassifier, mechanisms
 from dpforest._curator import ONE, Block, Curator, PrivateTable, Wanted, fits, watched_by
 from dpforest._curator.fits import _Fit
-from dpforest._rows import MAX_FITTED_ROWS, _pulls
+from dpforest._rows import MAX_FITTED_ROWS, MemoryRows, _pulls
 from dpforest._rows.pulls import Loss, Pulls
 from dpforest.audit.replay.movement import Movement, price
 from dpforest.mechanisms import POSITION_BITS, RandomWords, terms
 from dpforest.mechanisms.minimum import minimum
-from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, PrivacyError, Query
+from dpforest.privacy import BudgetPlan, Kind, NeighboringRelation, PrivacyError, PrivacyLeakWarning, Query
 from dpforest.schema import Classes, Schema
 from tests.counting import rows_of_cells
 from tests.curator.conftest import CLASSES, FEATURES, TARGET, rows_of
@@ -312,3 +312,24 @@ def test_no_neighbour_moves_the_gradient_by_more_than_its_reach_over_all_small_t
             change = np.add.reduceat(np.abs(two - one), [0, 1, 2], axis=0)
             moved.append(change.max(axis=0).sum())
     assert 0.95 * float(loss.reach) < max(moved) <= float(loss.reach) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_features", "n_classes", "epsilon"), [(3000, 3, 5, 100.0), (8000, 2, 9, 1e6)]
+)
+def test_searches_next_to_separable_classes_end_soon(monkeypatch, n_rows, n_features, n_classes, epsilon):
+    """With hardly a ridge a search took thousands of passes, or for ever."""
+    passes, add_up = [], MemoryRows.fold
+
+    def fold(self, table):
+        passes.append(isinstance(table, Pulls))
+        return add_up(self, table)
+
+    monkeypatch.setattr(MemoryRows, "fold", fold)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_features))
+    y = (X @ rng.normal(size=(n_features, n_classes)) + rng.gumbel(size=(n_rows, n_classes))).argmax(axis=1)
+    model = PrivateForestClassifier(epsilon=epsilon, bounds=(-5, 5), classes=range(n_classes), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(X, y)
+    assert 0 < sum(passes) < 500

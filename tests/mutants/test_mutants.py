@@ -165,7 +165,10 @@ MUTANTS = {
         checks.rates_are_rounded_down,
     ),
     "variances rounded down": Mutant(
-        slip("dpforest.mechanisms.noise:_standard_deviation", ("math.ceil(variance", "math.floor(variance")),
+        slip(
+            "dpforest.mechanisms.noise:_standard_deviation",
+            ("-(-(top << 2 * k) // bottom)", "(top << 2 * k) // bottom"),
+        ),
         checks.variances_are_rounded_up,
     ),
     "variances rounded down by one": Mutant(

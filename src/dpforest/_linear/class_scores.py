@@ -91,6 +91,8 @@ def class_scores(
 
 def classes_can_be_fitted(schema: Schema, epsilon: Fraction, config: LinearConfig = DEFAULTS) -> bool:
     """Tell whether an epsilon pays for weights, however many there may come to be; no row is asked."""
+    if len(schema.classes.labels) < 2:
+        return False
     scales = {at: np.ones(int(schema.n_cells[at])) for at in ordered_features(schema)}
     blocks = additive_blocks(schema, scales, "curve", config.most_knots)
     return Curator.can_fit(schema, epsilon * (1 - config.scaling), blocks)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpforest import mechanisms
-from dpforest._curator import Curator, EstimateQueries, GradientQueries, SumQueries, fitting_unit
+from dpforest._curator import Curator, EstimateQueries, FitQueries, GradientQueries, SumQueries, fitting_unit
 from dpforest.audit.fitting import Subject
 from dpforest.audit.pairs import random_rows
 from dpforest.audit.promises import declared_schema
@@ -112,6 +112,8 @@ def _cost(
     kind: str, strength: Fraction, look: _Look, schema: Schema, relation: NeighboringRelation, pure: bool
 ) -> Fraction:
     """Return the cost of one mechanism for the rows of one node."""
+    if kind == "perturbed_minimum":  # strength is what all of it costs; sold in pure epsilon only
+        return strength
     moves, squared = look.moves or _moves(look.query, schema, relation)
     if kind == "discrete_gaussian":  # strength is the variance
         return squared / (2 * strength)
@@ -180,12 +182,13 @@ def _gradient_moves(query: str, curator: Curator, args: tuple[Any, ...]) -> int:
 
 
 # where each mechanism takes its strength: position of the argument, and how to read it
-_STRENGTH: dict[str, tuple[int, Callable[[Any], Fraction]]] = {
+_STRENGTH: dict[str, tuple[int | slice, Callable[[Any], Fraction]]] = {
     "discrete_laplace": (1, lambda rate: rate.value),
     "discrete_gaussian": (1, mechanisms.discrete_gaussian_parameter),
     "block_norm": (2, lambda rate: rate.value),
     "exponential": (2, lambda rate: rate.value),
     "permute_and_flip": (1, lambda rate: rate.value),
+    "perturbed_minimum": (slice(2), lambda public: mechanisms.perturbed_cost(*public)),
 }
 
 
@@ -224,10 +227,11 @@ def _metered() -> Iterator[list[_Look]]:
         return run
 
     try:
-        for owner in (Curator, SumQueries, GradientQueries, EstimateQueries):
+        for owner in (Curator, SumQueries, FitQueries, GradientQueries, EstimateQueries):
             for query, method in list(vars(owner).items()):
-                # public_... read features that are public under label privacy
-                if callable(method) and not query.startswith(("_", "public_")):
+                # public_... read features that are public under label privacy, static ones no rows at all
+                is_query = callable(method) and not isinstance(method, staticmethod)
+                if is_query and not query.startswith(("_", "public_")):
                     replace(owner, query, watched_query(query, method))
         for kind in _STRENGTH:
             replace(mechanisms, kind, watched_mechanism(kind, getattr(mechanisms, kind)))

@@ -274,7 +274,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
-            linear = Fraction(0)
+            linear = Fraction(0)  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
         if not linear:
             trees, (leaves, sd) = self._tree(curator, shares, rows, enough)

@@ -186,6 +186,19 @@ def terms(problem: Problem, epsilon: Fraction) -> Terms:
     return Terms(rate, bits, hides, most, Known(ridge, wall, bent, tolerance), after, grid, moves)
 
 
+def perturbed_cost(problem: Problem, found: Terms) -> Fraction:
+    """Return the epsilon that terms cost: at most the one that they were made for.
+
+    Examples
+    --------
+    >>> problem = Problem((1, 1, 3), 1, Fraction(1, 2), Fraction(3, 4), 2**30, 1e-6)
+    >>> 0.999 < perturbed_cost(problem, terms(problem, Fraction(1))) <= 1
+    True
+    """
+    bending = problem.bend / Fraction(found.known.ridge)
+    return found.rate.value * found.hides + bending + found.after.value * found.moves
+
+
 def _of_adding(steepest: float) -> float:
     """Bound the error of adding the three parts of a gradient whose sum is next to nothing.
 
