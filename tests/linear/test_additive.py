@@ -83,7 +83,7 @@ def test_a_target_without_signal_costs_next_to_nothing():
 
 
 def test_more_rows_buy_finer_functions_and_wider_features():
-    shapes = [affordable_basis(NUMBERS, enough, CONFIG) for enough in (60, 100, 300, 3000, 300_000)]
+    shapes = [affordable_basis(NUMBERS, enough, CONFIG) for enough in (60, 80, 300, 3000, 300_000)]
     assert shapes[0] is None
     assert [basis.shape for basis in shapes[1:]] == ["line", "square", "curve", "curve"]
     assert shapes[3].n_knots < shapes[4].n_knots == CONFIG.most_knots
