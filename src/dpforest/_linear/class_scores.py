@@ -31,7 +31,7 @@ class LinearConfig:
     enough_for_curves: float = 150
     fewest_knots: int = 6  # of a curve there; they grow with the fourth root of the rows
     most_knots: int = 16
-    most_to_fit: float = 2000  # rows times epsilon, per class and feature, beyond which a sample will do ...
+    most_to_fit: float = 1000  # rows times epsilon, per class and feature, beyond which a sample will do ...
     rows_to_fit: float = 100_000  # ... of at least so many rows
 
 
