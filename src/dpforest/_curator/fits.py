@@ -20,6 +20,10 @@ refused:
   Times the length of a row's lines, sqrt(L), and N.
 * sums of pulls and their products with lines are whole numbers, exact: N pulls of 2**26 times ONE are 2**62.
 * the two halves of these become doubles and are added: off by 3 units of 2**-53 of N reach sqrt(L).
+
+A fit to a sample costs no less: given the secret coins of all rows, the one row that differs is in the
+sample, and the argument holds as it stands, or it is not, and the answers are alike; then average over the
+coins.
 """
 
 from __future__ import annotations
