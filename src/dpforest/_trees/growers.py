@@ -230,8 +230,9 @@ def grow_guided(
     most_common: Sequence[int] | None = None,
     number: int | None = None,
     ratio: Fraction = ROOT_TWO,
+    n_columns: int | None = None,
 ) -> FlatTrees:
-    """Grow one tree whose splits, feature and cut together, are chosen by the target among all columns.
+    """Grow one tree whose splits, feature and cut together, are chosen by the target.
 
     A level may use centred scores: how far the children's targets are from their node's own. It then first
     buys a noisy view of the targets in its nodes, deeper levels for more. Or it may use the max-operator on
@@ -256,7 +257,10 @@ def grow_guided(
         Number of the tree, if it is one of several.
     ratio : Fraction
         Of a level's budget to that of the one above.
+    n_columns : int, optional
+        How many columns, drawn with public coins, a node chooses among; None takes all.
     """
+    n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
     centred = [at for at in range(1, depth) if counted[at] == CENTRED]  # the root's is known
     is_class = len(root) > 1
@@ -268,7 +272,7 @@ def grow_guided(
         nonlocal above
         if at > 0:
             above = np.repeat(above, 2, axis=0)
-        features, part = draw_features(curator, trees, at, curator.schema.n_columns), shares[at]
+        features, part = draw_features(curator, trees, at, n_slots), shares[at]
         if counted[at] != CENTRED:
             score = Utility.MAX_OPERATOR
             return curator.splits(

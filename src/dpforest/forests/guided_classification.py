@@ -45,7 +45,8 @@ from dpforest.forests.guided_config import ClassConfig, ClassShares
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import Kind, Ledger
+from dpforest.privacy import Kind, Ledger, Query
+from dpforest._curator.queries import LEAF_COUNTS
 from dpforest.schema import Combination, Schema
 
 DEFAULTS = ClassConfig()
@@ -221,7 +222,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     True
     """
 
-    _most_trees: ClassVar[int] = 1
+    _most_trees: ClassVar[int] = 10
     _config: ClassVar[ClassConfig] = DEFAULTS
 
     @property
@@ -244,7 +245,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Schema(schema.features, schema.target, tuple(drawn))
 
     def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
-        return self._guided_shapes(schema, n_trees=1, most=self._config.most_levels)
+        return self._guided_shapes(schema, n_trees=self._n_trees(), most=self._config.most_levels)
 
     def _pure_asks(self, schema: Schema, shape: Shape) -> list[Ask]:
         config = self._config
@@ -278,7 +279,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         shares = config.allocate(linear)
         if not linear:
             trees, (leaves, sd) = self._tree(curator, shares, rows, enough)
-            return Trained(trees, leaves, (sd,))
+            return Trained(trees, leaves, (sd,) * trees.n_trees)
         if linear == config.linear_alone:
             found = discriminant_scores(
                 curator, "model", linear, counts, sd, config.discriminant, self._public
@@ -290,8 +291,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             tables = class_scores(*of_part)[None]
         for_tree = float(shares.splits + shares.leaves)
         trees, (leaves, sd) = self._tree(curator, shares, rows, enough * for_tree)
-        read = _read_leaves(trees, leaves[0], sd, curator.ledger, config)
-        return Trained(trees, leaves, (sd,), self._mixture(curator, rows, tables, trees, read, enough))
+        read = _read_leaves(trees[:1], leaves[0], sd, curator.ledger, config)
+        return Trained(trees, leaves, (sd,) * trees.n_trees, self._mixture(curator, rows, tables, trees[:1], read, enough))
 
     def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
         """Part of the budget for sums over features, by a rule that takes rows times epsilon.
@@ -336,13 +337,32 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float
     ) -> tuple[FlatTrees, Noisy]:
         """Grow and fill a tree; depth and scores follow from released class counts."""
+        n_trees = self._n_trees() if shares.splits else 1
+        enough = enough / n_trees
         depth = self._depth(enough) if shares.splits else 0
-        splitting = shares.splits if depth else Fraction(0)
+        splitting = shares.splits / n_trees if depth else Fraction(0)
+        filling = (shares.splits + shares.leaves) / n_trees - splitting
         of_class = rows / rows.sum()
         counted = classes_to_count(depth, of_class, enough / len(rows), self._config)
         ratio = self._config.level_ratio
-        trees = grow_guided(curator, "model", splitting, depth, of_class, counted, ratio=ratio)
-        return trees, curator.leaf_histograms("model", trees, shares.splits + shares.leaves - splitting)
+        n_columns = None
+        if n_trees > 1:
+            n_columns = math.ceil(curator.schema.n_columns * self._config.columns_of_several)
+        grown, leaves, sd = [], [], 0.0
+        for number in range(n_trees):
+            tree = grow_guided(curator, "model", splitting, depth, of_class, counted, number if n_trees > 1 else None, ratio, n_columns)
+            query = Query(Kind.LEAF_COUNTS, tree=number) if n_trees > 1 else LEAF_COUNTS
+            found, sd = curator.leaf_histograms("model", tree, filling, query)
+            grown.append(tree)
+            leaves.append(found)
+        feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
+        trees = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
+        return trees, Noisy(np.concatenate(leaves), sd)
+
+    def _n_trees(self) -> int:
+        if self.n_estimators is not None:
+            return int(self.n_estimators)
+        return max(1, min(int(self._finite_epsilon / self._config.epsilon_per_tree), self._config.most_trees))
 
     def _mixture(
         self,
@@ -373,9 +393,12 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
-        sd = release.trained.leaf_noises[0]
-        leaves = _read_leaves(release.trees, release.statistics[0], sd, release.ledger, self._config)
-        return (leaves.shares if release.trained.additive is None else leaves.scores)[None]
+        n_trees, of_trees = release.trees.n_trees, []
+        for number, sd in enumerate(release.trained.leaf_noises):
+            tree = release.trees[number : number + 1]
+            leaves = _read_leaves(tree, release.statistics[number], sd, release.ledger, self._config)
+            of_trees.append(leaves.shares if release.trained.additive is None else leaves.scores)
+        return np.stack(of_trees) / n_trees
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

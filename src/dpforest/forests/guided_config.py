@@ -88,6 +88,9 @@ class ClassConfig:
     combinations: int = 6  # columns made of two features, per ordered feature; study: 3 to 6, +0.7 points
     max_combinations: int = 40  # each costs as much time as a feature
     prunings: PruningConfig = field(default_factory=PruningConfig)
+    epsilon_per_tree: float = 20
+    most_trees: int = 10
+    columns_of_several: float = 0.5
     mix_prunings: bool = True  # False: class shares of leaves as they were released
 
     # --- weights of tree and linear part
