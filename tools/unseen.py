@@ -202,7 +202,7 @@ def part(method, X, y, schema, epsilon):
         else:
             config = replace(
                 config, enough_for_both=0, least_per_sum=0, enough_beside_many=0, least_per_sum_alone=NEVER,
-                beside_a_tree=(config.linear_alone,) * 3,
+                beside_a_tree=(config.linear_alone - Fraction(1, 100),) * 3,  # all of it: a discriminant
                 few_weights=((0.0, 1.0),), many_weights=((0.0, 1.0),),
             )  # fmt: skip
     else:
