@@ -6,10 +6,12 @@
 METHOD is `boosted` (delta = n ** -1.1), `pure` (delta = 0), `dp_ebm` (package `interpret`), `diffprivlib`
 (its random forest, pure, classes only) or `aim`: synthetic rows by AIM (package `dpmm`), from which LightGBM
 learns; all with the settings that they come with. Peers can be run in other environments: this file imports
-nothing else of ours there. `present` is for other versions of this library.
-Tables come from the folder DPFOREST_DATA or are drawn. Each fit is one line of the file, with the splits the
-same for all methods; lines that are there already are not run again. A fit that takes longer than `--most`
-seconds of CPU time is given up, and so are those of the table that would follow: its line has no score.
+nothing else of ours there. `present` is for other versions of this library. Rivals of the pure form: `tree`
+and `linear`, hardly more than one of its parts; `spe`, `diprime_exp`, `diprime_flip`, `friedman_schuster`.
+Tables come from the folder DPFOREST_DATA or are drawn; `adult:age` is the table with another target, as in
+STUDY. Each fit is one line of the file, with the splits the same for all methods; lines that are there
+already are not run again. A fit that takes longer than `--most` seconds of CPU time is given up, and so are
+those of the table that would follow: its line has no score.
 """
 
 from __future__ import annotations
@@ -37,6 +39,13 @@ TABLES = (
     "appliances_energy", "flights_nyc13", "flights_us2001", "gas_turbine", "metro_traffic", "parkinsons",
     "parkinsons_motor",
 )  # fmt: skip
+STUDY = (  # numbers of a study of prototypes that can be had again
+    "adult:age", "adult:hours_per_week", "appliances_energy", "bank:duration", "covertype_426k:Elevation",
+    "credit_default:LIMIT_BAL", "diabetes", "flights_nyc13", "flights_us2001", "friedman1_20000",
+    "friedman1_4000", "friedman2_10000", "gas_turbine", "metro_traffic", "parkinsons", "parkinsons_motor",
+    "student:G2",
+)  # fmt: skip
+RIVALS = ("tree", "linear", "spe", "diprime_exp", "diprime_flip", "friedman_schuster")
 AIM_BINS = 0.1  # of epsilon, for the bins of numbers
 FIELDS = ("table", "task", "method", "epsilon", "repeat", "score", "log_loss", "seconds")
 
@@ -81,15 +90,39 @@ def drawn(name):
     return X, y, columns
 
 
+def from_sklearn(name):
+    """`diabetes`, or a law of Friedman (1991) and a number of rows, with bounds that hold nearly all."""
+    from sklearn import datasets
+
+    if name == "diabetes":
+        X, y = datasets.load_diabetes(return_X_y=True)
+        ends, target = [(-0.2, 0.2)] * 10, (0, 400)
+    else:
+        law, n = name.split("_")
+        noise, target = {"friedman1": (1.0, (-5, 35)), "friedman2": (125.0, (-500, 2500))}[law]
+        X, y = getattr(datasets, f"make_{law}")(int(n), noise=noise, random_state=1000)
+        ends = [(0, 1)] * 10 if law == "friedman1" else [(0, 100), (120, 1800), (0, 1), (1, 11)]
+    columns = {f"x{i}": {"type": "numeric", "min": low, "max": high} for i, (low, high) in enumerate(ends)}
+    return X, y, {**columns, "target": {"type": "numeric", "min": target[0], "max": target[1]}}
+
+
 def loaded(name):
     """Numbers, categories as their numbers; a schema in its dictionary form, the target last."""
     if name in DRAWN:
         return drawn(name)
+    if name == "diabetes" or name.startswith("friedman"):
+        return from_sklearn(name)
     import pandas as pd
 
-    folder = Path(os.environ["DPFOREST_DATA"])
-    frame = pd.read_parquet(folder / f"{name}.parquet")
-    columns = json.loads((folder / "schema.json").read_text())[name]
+    folder, (table, _, other) = Path(os.environ["DPFOREST_DATA"]), name.partition(":")
+    frame = pd.read_parquet(folder / f"{table}.parquet")
+    columns = json.loads((folder / "schema.json").read_text())[table]
+    if other:
+        names = {"target": "class", other: "target"}
+        frame = frame.rename(columns=names)
+        columns = {names.get(column, column): law for column, law in columns.items()}
+        columns["class"] = {**columns["class"], "type": "categorical"}
+        columns["target"] = {**columns["target"], "type": "numeric"}
     found, schema = [], {}
     for column, law in columns.items():
         if law["type"] in ("categorical", "class"):
@@ -142,9 +175,51 @@ def fitted(method, X, y, schema, epsilon, delta, seed):
     import dpforest
     from dpforest.schema import Schema
 
+    declared = {"epsilon": epsilon, "schema": Schema.from_dict(schema)}
+    if method in RIVALS:
+        return rival(method, is_class, declared).fit(X, y)
     kind = dpforest.PrivateForestClassifier if is_class else dpforest.PrivateForestRegressor
-    delta = 0.0 if method == "pure" else delta
-    return kind(epsilon=epsilon, delta=delta, schema=Schema.from_dict(schema)).fit(X, y)
+    return kind(delta=0.0 if method == "pure" else delta, **declared).fit(X, y)
+
+
+def rival(method, is_class, declared):
+    """Return a part of the pure form alone, by other constants, or another private forest."""
+    from dataclasses import replace
+    from fractions import Fraction
+
+    import dpforest
+    from dpforest.forests.guided_config import NEVER, ClassConfig, NumberConfig
+    from dpforest.papers.baselines import FriedmanSchusterTreeClassifier
+
+    if method == "friedman_schuster":
+        return FriedmanSchusterTreeClassifier(**declared)
+    if method == "spe":
+        spe = dpforest.PartitioningEnsembleClassifier, dpforest.PartitioningEnsembleRegressor
+        return spe[not is_class](**declared)
+    if method.startswith("diprime"):
+        variant = "exponential" if method == "diprime_exp" else "permute_and_flip"
+        diprime = dpforest.DiPriMeForestClassifier, dpforest.DiPriMeForestRegressor
+        return diprime[not is_class](variant=variant, **declared)
+    if is_class:
+        model, config = dpforest.PrivateForestClassifier(**declared), ClassConfig()
+        if method == "tree":
+            config = replace(config, enough_for_both=NEVER, many_classes=NEVER)
+        else:
+            config = replace(
+                config, enough_for_both=0, least_per_sum=0, enough_beside_many=0, least_per_sum_alone=NEVER,
+                beside_a_tree=(config.linear_alone - Fraction(1, 100),) * 3,  # all of it: a discriminant
+                few_weights=((0.0, 1.0),), many_weights=((0.0, 1.0),),
+            )  # fmt: skip
+    else:
+        model, config = dpforest.PrivateForestRegressor(**declared), NumberConfig()
+        if method == "tree":
+            config = replace(config, additive=replace(config.additive, least_per_line=NEVER))
+        else:
+            config = replace(
+                config, enough_to_split=NEVER, most_additive=Fraction(95, 100), additive_power=0.0, quiet=0.0
+            )
+    model._config = config
+    return model
 
 
 def from_synthetic_rows(X, y, schema, epsilon, delta, seed):
@@ -211,7 +286,7 @@ def run(method, out, tables, repeats, epsilons, most):
             is_class = schema["target"]["type"] == "class"
             if method == "dp_ebm" and is_class and len(schema["target"]["categories"]) > 2:
                 continue  # it has two classes at most
-            if method == "diffprivlib" and not is_class:
+            if method in ("diffprivlib", "friedman_schuster") and not is_class:
                 continue
             if method in ("dp_ebm", "diffprivlib") and np.isnan(X).any():
                 continue  # they take no missing values
@@ -254,7 +329,7 @@ def run(method, out, tables, repeats, epsilons, most):
 def main():
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
-    methods = ("boosted", "pure", "present", "dp_ebm", "diffprivlib", "aim")
+    methods = ("boosted", "pure", "present", "dp_ebm", "diffprivlib", "aim", *RIVALS)
     parser.add_argument("method", choices=methods, nargs="?", help="by default both forms of ours")
     parser.add_argument("out", type=Path, nargs="?", help="by default bench-results/boosting-METHOD.csv")
     parser.add_argument("--tables", default=",".join((*TABLES, *DRAWN)))

@@ -185,38 +185,6 @@ def completed(X, y, schema):
     return X[full][:, kept], y[full], {name: schema[name] for name in names}
 
 
-def part(method, X, y, schema, epsilon):
-    """Fit one part of the pure form alone, by other constants."""
-    from dataclasses import replace
-    from fractions import Fraction
-
-    import dpforest
-    from dpforest.forests.guided_config import NEVER, ClassConfig, NumberConfig
-    from dpforest.schema import Schema
-
-    given = {"epsilon": epsilon, "schema": Schema.from_dict(schema)}
-    if schema["target"]["type"] == "class":
-        model, config = dpforest.PrivateForestClassifier(**given), ClassConfig()
-        if method == "tree":
-            config = replace(config, enough_for_both=NEVER, many_classes=NEVER)
-        else:
-            config = replace(
-                config, enough_for_both=0, least_per_sum=0, enough_beside_many=0, least_per_sum_alone=NEVER,
-                beside_a_tree=(config.linear_alone - Fraction(1, 100),) * 3,  # all of it: a discriminant
-                few_weights=((0.0, 1.0),), many_weights=((0.0, 1.0),),
-            )  # fmt: skip
-    else:
-        model, config = dpforest.PrivateForestRegressor(**given), NumberConfig()
-        if method == "tree":
-            config = replace(config, additive=replace(config.additive, least_per_line=NEVER))
-        else:
-            config = replace(
-                config, enough_to_split=NEVER, most_additive=Fraction(95, 100), additive_power=0.0, quiet=0.0
-            )
-    model._config = config
-    return model.fit(X, y)
-
-
 def without_privacy(method, X, y, is_class, seed):
     """Fit a yardstick."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -237,8 +205,6 @@ def one(method, table, epsilon, repeat):
     start = time.process_time()
     if method in ("nothing", "no_privacy"):
         model = without_privacy(method, X[train], y[train], is_class, repeat)
-    elif method in ("tree", "linear"):
-        model = part(method, X[train], y[train], schema, epsilon)
     else:
         model = fitted(method, X[train], y[train], schema, epsilon, len(train) ** -1.1, repeat)
     seconds = time.process_time() - start

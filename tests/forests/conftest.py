@@ -11,6 +11,7 @@ CLASSIFY, REGRESS = Schema(FEATURES, Classes(["home", "died"])), Schema(FEATURES
 # Every estimator and every option that changes what is asked of private rows.
 MODELS = {
     "guided": dpforest.PrivateForestClassifier(schema=CLASSIFY),
+    "guided, several trees": dpforest.PrivateForestClassifier(3, schema=CLASSIFY),
     "guided regression": dpforest.PrivateForestRegressor(schema=REGRESS),
     "boosted": dpforest.PrivateForestClassifier(schema=CLASSIFY, delta=1e-6),
     "boosted regression": dpforest.PrivateForestRegressor(schema=REGRESS, delta=1e-6),

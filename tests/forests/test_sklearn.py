@@ -1,5 +1,7 @@
 """scikit-learn's common checks, and a budget that survives scikit-learn's copies and processes."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -115,8 +117,8 @@ def test_predictions_are_arrays_whatever_transformers_are_told_to_give():
 
 
 def test_estimators_are_trees_in_the_default_forests():
-    for n in (1, 4):
-        model = PrivateForestClassifier(n, bounds=(0, 1), classes=[0, 1], delta=1e-6).fit(X, Y)
+    for n, delta in itertools.product((1, 4), (0.0, 1e-6)):
+        model = PrivateForestClassifier(n, bounds=(0, 1), classes=[0, 1], delta=delta).fit(X, Y)
         assert model.trees_.n_trees == n
     with pytest.raises(ValueError, match="More trees need delta > 0"):
-        PrivateForestClassifier(4, bounds=(0, 1), classes=[0, 1]).fit(X, Y)
+        PrivateForestClassifier(11, bounds=(0, 1), classes=[0, 1]).fit(X, Y)

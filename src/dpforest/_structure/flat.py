@@ -6,6 +6,7 @@ predictor walk them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,6 +59,13 @@ class FlatTrees:
             np.full((n_trees, n_nodes), EVERYTHING_LEFT, np.int32),
             np.zeros((1, 1), np.uint8) if left_sets is None else left_sets,
         )
+
+    @classmethod
+    def of(cls, trees: Sequence[FlatTrees]) -> FlatTrees:
+        """Put trees of one depth together."""
+        feature = np.concatenate([each.feature for each in trees])
+        threshold = np.concatenate([each.threshold for each in trees])
+        return replace(trees[0], feature=feature, threshold=threshold)
 
     @property
     def n_trees(self) -> int:

@@ -40,6 +40,7 @@ PROMISES: dict[str, dict[str, Any]] = {
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "PrivateForestClassifier": {
+        "two trees": {"n_estimators": 2},
         "noisy depth": {"max_depth": None},
         "boosted": {"delta": 1e-6, "n_estimators": 2},
         "boosted, three classes": {"delta": 1e-6, "schema": THREE_CLASSES},

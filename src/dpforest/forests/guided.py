@@ -58,7 +58,7 @@ class GuidedTree(PrivateForest):
         "as_published": choice(False),
     }
     _may_be_additive: ClassVar[bool] = True
-    _most_trees: ClassVar[int]  # without delta
+    _most_trees: ClassVar[int] = 10  # without delta
     _config: ClassVar[ClassConfig | NumberConfig]
     # Public rows, as given and as read: set on the copy that is trained, never on a model that is kept.
     _public_table: ClassVar[Any] = None
@@ -236,8 +236,8 @@ class GuidedTree(PrivateForest):
     @property
     def _finite_epsilon(self) -> float:
         """Epsilon for one step of the mechanisms, as the formulas take it: neither next to 0 nor infinite."""
-        step = float(self.epsilon) / row_multiplier(self._relation(), self.max_rows_per_person)
-        return min(max(step, 1e-9), 1e3)
+        multiplier = min(row_multiplier(self._relation(), self.max_rows_per_person), 2**1000)  # for a double
+        return min(max(float(self.epsilon) / multiplier, 1e-9), 1e3)
 
 
 def _learnt_from_public_rows(ledger: Ledger) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import MIXTURE_UNIT, Curator, Noisy, Utility
+from dpforest._curator import MIXTURE_UNIT, Curator, Utility
 from dpforest._linear import (
     class_scores,
     classes_can_be_fitted,
@@ -46,7 +46,6 @@ from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import Kind, Ledger, Query
-from dpforest._curator.queries import LEAF_COUNTS
 from dpforest.schema import Combination, Schema
 
 DEFAULTS = ClassConfig()
@@ -57,9 +56,22 @@ LINEAR_TABLES = 4  # of scores, that a linear part has at most
 LINEAR_WEIGHTS = tuple((0.0, weight) for weight in (0.3, 0.5, 0.7, 1.0, 1.5, 2.5))
 
 _TREES = """n_estimators : int or None, default=None
-        Without delta there is one tree. With delta the number of rounds, up to 100; None follows from a noisy
-        count.
+        Number of trees, up to 10; None takes one below epsilon 30, then one for every 15 of it. With delta
+        the number of rounds, up to 100; None follows from a noisy count.
     """
+
+
+def common_classes(shares: NDArray[np.float64]) -> float:
+    """Return as how many classes unequal ones count: exp of the entropy of their shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> common_classes(np.array([0.25] * 4)), round(common_classes(np.array([0.9, 0.05, 0.05])), 1)
+    (4.0, 1.5)
+    """
+    positive = shares[shares > 0]
+    return math.exp(-float(positive @ np.log(positive)))
 
 
 def classes_to_count(
@@ -91,8 +103,7 @@ def classes_to_count(
     [0, 0, 0, 1, 1, 1]
     """
     n_classes = len(shares)
-    positive = shares[shares > 0]
-    effective = math.exp(-float(positive @ np.log(positive))) if config.divide_classes else 1.0
+    effective = common_classes(shares) if config.divide_classes else 1.0
     counted = [max(1, math.floor(effective / 2 ** (level + 1) + 0.5)) for level in range(depth)]
     if 2 <= n_classes <= config.most_for_centres:
         n_centred = round(math.log2(max(enough_per_class / config.enough_for_centres, 1.0)))
@@ -178,6 +189,13 @@ def _read_leaves(
     return _Leaves(positive / positive.sum(axis=1, keepdims=True), prior, found)
 
 
+def _spread(leaves: _Leaves) -> float:
+    """How much the scores of a tree's leaves differ, weighted by rows; mean over classes."""
+    rows = np.maximum(leaves.prunings.rows[-1], 1e-9)
+    mean = np.average(leaves.scores, axis=0, weights=rows)
+    return float(np.sqrt(np.average((leaves.scores - mean) ** 2, axis=0, weights=rows)).mean())
+
+
 @parameters
 @shared_parameters(
     _TREES, "None follows from a noisy count: about 60 / epsilon rows per leaf.", classifier=True
@@ -222,7 +240,6 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     True
     """
 
-    _most_trees: ClassVar[int] = 10
     _config: ClassVar[ClassConfig] = DEFAULTS
 
     @property
@@ -253,9 +270,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         amount = float(self.privacy_plan().amount("model"))
         return [
             Ask("count"),
-            choose("model", splits, 1, Utility.CENTRED.range_for(schema)),
-            Ask("model", centres),
-            Ask("model", leaves),
+            choose("model", splits / shape.n_trees, 1, Utility.CENTRED.range_for(schema)),
+            Ask("model", centres / shape.n_trees),
+            Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
             *_discriminant_asks(schema, amount, config.linear_alone, config),
         ]
@@ -271,14 +288,16 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
-        linear = self._for_sums(lambda many: self._linear_share(many, len(counts), curator.schema), enough)
+        linear = self._for_sums(
+            lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
+        )
         amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
             linear = Fraction(0)  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
         if not linear:
-            trees, (leaves, sd) = self._tree(curator, shares, rows, enough)
+            trees, leaves, sd = self._trees(curator, shares, rows, enough)
             return Trained(trees, leaves, (sd,) * trees.n_trees)
         if linear == config.linear_alone:
             found = discriminant_scores(
@@ -290,9 +309,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
             tables = class_scores(*of_part)[None]
         for_tree = float(shares.splits + shares.leaves)
-        trees, (leaves, sd) = self._tree(curator, shares, rows, enough * for_tree)
-        read = _read_leaves(trees[:1], leaves[0], sd, curator.ledger, config)
-        return Trained(trees, leaves, (sd,) * trees.n_trees, self._mixture(curator, rows, tables, trees[:1], read, enough))
+        trees, leaves, sd = self._trees(curator, shares, rows, enough * for_tree)
+        first = trees[:1]  # several trees are alike enough to be weighed by one
+        read = _read_leaves(first, leaves[0], sd, curator.ledger, config)
+        mixture = self._mixture(curator, rows, tables, first, read, enough)
+        return Trained(trees, leaves, (sd,) * trees.n_trees, mixture)
 
     def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
         """Part of the budget for sums over features, by a rule that takes rows times epsilon.
@@ -303,20 +324,22 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         share = share_at(enough)
         return share if share or self._public is None else share_at(enough * self._config.with_public)
 
-    def _linear_share(self, rows_times_epsilon: float, n_classes: int, schema: Schema) -> Fraction:
+    def _linear_share(
+        self, rows_times_epsilon: float, of_class: NDArray[np.float64], schema: Schema
+    ) -> Fraction:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
 
         A tree that cannot afford a leaf per class leaves all to the linear part, and so does one that only
         just can while sums over many features are loud. With many rows the linear part needs less.
         """
-        config = self._config
+        config, n_classes = self._config, len(of_class)
         little, some, much = config.beside_a_tree
         n_cells = int(schema.n_cells[: schema.n_features].max())
         if LINEAR_TABLES * schema.n_features * n_cells * n_classes > MAX_TABLE_ENTRIES:
             return Fraction(0)
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
-        alone = n_classes >= config.many_classes and per_sum >= config.least_per_sum_alone
+        alone = common_classes(of_class) >= config.many_classes and per_sum >= config.least_per_sum_alone
         if per_class < config.enough_for_both or per_sum < config.least_per_sum:
             return config.linear_alone if alone else Fraction(0)
         if alone and per_class < config.enough_beside_many and per_sum < config.loud_sums:
@@ -333,36 +356,43 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             else depth_by_evidence(enough, self._config.rows_per_leaf, 2, most)
         )
 
-    def _tree(
-        self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float
-    ) -> tuple[FlatTrees, Noisy]:
-        """Grow and fill a tree; depth and scores follow from released class counts."""
-        n_trees = self._n_trees() if shares.splits else 1
-        enough = enough / n_trees
-        depth = self._depth(enough) if shares.splits else 0
-        splitting = shares.splits / n_trees if depth else Fraction(0)
-        filling = (shares.splits + shares.leaves) / n_trees - splitting
-        of_class = rows / rows.sum()
-        counted = classes_to_count(depth, of_class, enough / len(rows), self._config)
-        ratio = self._config.level_ratio
-        n_columns = None
-        if n_trees > 1:
-            n_columns = math.ceil(curator.schema.n_columns * self._config.columns_of_several)
-        grown, leaves, sd = [], [], 0.0
-        for number in range(n_trees):
-            tree = grow_guided(curator, "model", splitting, depth, of_class, counted, number if n_trees > 1 else None, ratio, n_columns)
-            query = Query(Kind.LEAF_COUNTS, tree=number) if n_trees > 1 else LEAF_COUNTS
-            found, sd = curator.leaf_histograms("model", tree, filling, query)
-            grown.append(tree)
-            leaves.append(found)
-        feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
-        trees = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
-        return trees, Noisy(np.concatenate(leaves), sd)
-
     def _n_trees(self) -> int:
+        """Return the number of trees, from public quantities only."""
         if self.n_estimators is not None:
             return int(self.n_estimators)
-        return max(1, min(int(self._finite_epsilon / self._config.epsilon_per_tree), self._config.most_trees))
+        affordable = int(self._finite_epsilon / self._config.epsilon_per_tree)
+        return min(max(affordable, 1), self._most_trees)
+
+    def _trees(
+        self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float
+    ) -> tuple[FlatTrees, NDArray[np.int64], float]:
+        """Grow and fill the trees; depth and scores follow from released class counts.
+
+        Every row is in all trees, which divide the budget. Nodes of several trees choose among columns that
+        public coins draw; otherwise the trees would be alike.
+
+        Returns
+        -------
+        FlatTrees, ndarray of shape (n_trees, n_leaves, n_classes), float
+            The trees, noisy class counts of their leaves, and the standard deviation of that noise.
+        """
+        config, of_class = self._config, rows / rows.sum()
+        n_trees = self._n_trees() if shares.splits else 1
+        depth = self._depth(enough / n_trees) if shares.splits else 0
+        splitting = shares.splits / n_trees if depth else Fraction(0)
+        filling = (shares.splits + shares.leaves) / n_trees - splitting
+        counted = classes_to_count(depth, of_class, enough / (n_trees * len(rows)), config)
+        part = config.columns_of_several if n_trees > 1 else 1
+        n_columns = math.ceil(curator.schema.n_columns * part)
+        grown, leaves, sd = [], [], 0.0
+        for number in range(n_trees) if n_trees > 1 else [None]:
+            tree = grow_guided(
+                curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns
+            )
+            found, sd = curator.leaf_histograms("model", tree, filling, Query(Kind.LEAF_COUNTS, tree=number))
+            grown.append(tree)
+            leaves.append(found)
+        return FlatTrees.of(grown), np.concatenate(leaves), sd
 
     def _mixture(
         self,
@@ -393,12 +423,19 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
-        n_trees, of_trees = release.trees.n_trees, []
-        for number, sd in enumerate(release.trained.leaf_noises):
-            tree = release.trees[number : number + 1]
-            leaves = _read_leaves(tree, release.statistics[number], sd, release.ledger, self._config)
-            of_trees.append(leaves.shares if release.trained.additive is None else leaves.scores)
-        return np.stack(of_trees) / n_trees
+        leaves = self._leaves(release.trees, release.statistics, release.trained.leaf_noises, release.ledger)
+        is_alone = release.trained.additive is None
+        found = np.stack([of_tree.shares if is_alone else of_tree.scores for of_tree in leaves])
+        return found / len(leaves)
+
+    def _leaves(
+        self, trees: FlatTrees, counts: NDArray[np.int64], noises: tuple[float, ...], ledger: Ledger
+    ) -> list[_Leaves]:
+        """Read the leaves of every tree."""
+        return [
+            _read_leaves(trees[at : at + 1], counts[at], sd, ledger, self._config)
+            for at, sd in enumerate(noises)
+        ]
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -412,16 +449,17 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         additive = self.additive_
         if additive is not None and additive.pairs is not None:
             return super().feature_importances_
-        (counts,), (sd,) = self.leaf_statistics_, self.leaf_noises_
-        leaves = _read_leaves(self.trees_, counts, sd, self.ledger_, self._config)
-        of_tree = self.schema_.share_out(leaves.prunings.importances(self.trees_, self.schema_.n_columns))
+        leaves = self._leaves(self.trees_, self.leaf_statistics_, self.leaf_noises_, self.ledger_)
+        n_columns, n_trees = self.schema_.n_columns, len(leaves)
+        of_trees = [
+            each.prunings.importances(self.trees_[at : at + 1], n_columns) for at, each in enumerate(leaves)
+        ]
+        of_tree = self.schema_.share_out(np.mean(of_trees, axis=0))
         if additive is None:
             return of_tree
         found = additive.spreads(self.schema_.n_cells[: self.schema_.n_features])
-        rows = np.maximum(leaves.prunings.rows[-1], 1e-9)
-        mean = np.average(leaves.scores, axis=0, weights=rows)
-        spread = np.sqrt(np.average((leaves.scores - mean) ** 2, axis=0, weights=rows)).mean()
-        found = found + additive.tree_weight * float(spread) * of_tree
+        spread = sum(_spread(each) for each in leaves) / n_trees
+        found = found + additive.tree_weight * spread * of_tree
         return found / max(float(found.sum()), 1e-12)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:

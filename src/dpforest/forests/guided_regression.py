@@ -89,7 +89,6 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
     True
     """
 
-    _most_trees: ClassVar[int] = 10
     _config: ClassVar[NumberConfig] = DEFAULTS
 
     def _pure_shapes(self, schema: Schema) -> Iterator[Shape]:
@@ -210,9 +209,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             sums.append(found)
             noises.append(sd)
             spans.append(target.span)
-        feature, threshold = ([getattr(tree, name) for tree in grown] for name in ("feature", "threshold"))
-        forest = FlatTrees(depth, np.concatenate(feature), np.concatenate(threshold), grown[0].left_sets)
-        return _Forest(forest, np.stack(sums), tuple(noises), np.array(spans), weight)
+        return _Forest(FlatTrees.of(grown), np.stack(sums), tuple(noises), np.array(spans), weight)
 
     def _rows_released(self) -> float:
         return float(self.leaf_statistics_[0].sum()) / self.schema_.range.levels
