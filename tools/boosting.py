@@ -279,7 +279,7 @@ def run(method, out, tables, repeats, epsilons, most):
             }
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
-        if not done:
+        if not file.tell():
             writer.writeheader()
         for name in tables:
             X, y, schema = loaded(name)

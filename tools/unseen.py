@@ -222,7 +222,7 @@ def run(method, out, tables, repeats, epsilons, complete):
     read_already = {}
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
-        if not done:
+        if not file.tell():
             writer.writeheader()
         for repeat in range(repeats):
             for name in tables:

@@ -353,3 +353,23 @@ def test_without_noise_all_noise_is_nought(patients):
         model = clone(MODELS[name])
         fit(model, patients, epsilon=np.inf)
         assert set(model.leaf_noises_) == {0.0}
+
+
+def test_trees_of_classes_follow_from_epsilon_and_differ(patients):
+    """One tree would fit its splits to its rows where there is hardly any noise."""
+    X, label, _ = patients
+    schema = Schema(FEATURES, Classes(["home", "died"]))
+    for given, expected in (
+        ({"epsilon": 29.0}, 1),
+        ({"epsilon": 100.0}, 6),
+        ({"epsilon": 100.0, "neighboring": "replace_one"}, 3),
+        ({"epsilon": 1e9}, 10),
+        ({"epsilon": 1.0, "n_estimators": 2}, 2),
+    ):
+        model = PrivateForestClassifier(schema=schema, **given).fit(X, label)
+        assert model.trees_.n_trees == expected == len(model.leaf_noises_)
+        leaves = [event for event in model.ledger_ if event.kind is Kind.LEAF_COUNTS]
+        assert [event.tree for event in leaves] == (list(range(expected)) if expected > 1 else [None])
+        assert len({event.cost for event in leaves}) == 1
+    deep = PrivateForestClassifier(epsilon=100.0, max_depth=4, schema=schema).fit(X, label)
+    assert len({tuple(features) for features in deep.trees_.feature}) > 1  # nodes draw their columns

@@ -134,6 +134,7 @@ def test_cuts_that_halve_less_make_deeper_trees(n_categories, depth):
 
 NO_OWN_FORM = (
     "guided",
+    "guided, several trees",
     "guided regression",
     "boosted",
     "boosted regression",
