@@ -98,7 +98,8 @@ def features(curator):
 def mixture(curator):
     tables, weights, first = np.zeros((1, 2, 6, 3)), np.ones((4, 2)), np.zeros(4, np.int64)
     tree = FlatTrees.unsplit(1, 0)
-    return curator.best_mixture("all", WHOLE, tree, np.zeros(3), np.zeros((1, 1, 3)), tables, weights, first)
+    scores = np.zeros(3), np.zeros((1, 1, 3)), tables
+    return curator.best_mixture("all", WHOLE, tree, *scores, weights, first, np.ones(4, np.int64))
 
 
 def first_cell(cells, target):

@@ -104,7 +104,7 @@ def test_label_privacy_is_refused(query):
         "lookup_sums": ("sums", BLOCKS, BOUND, True),
         "product_sums": ("products", [LINE], BOUND),
         "target_quantile": ("bound", 1, 2),
-        "best_mixture": (None,) * 6,
+        "best_mixture": (None,) * 7,
     }[query]
     table = PrivateTable(*rows_of(RECORDS), CLASSES)
     with Curator(table, plan, RandomWords.seeded(0)) as curator, pytest.raises(PrivacyError):
@@ -145,11 +145,11 @@ def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
     asked = (tree, prior, leaf, tables, weights, table_of)
     for seed in range(4000):
         with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
-            chosen.append(curator.best_mixture("everything", Fraction(1), *asked))
+            chosen.append(curator.best_mixture("everything", Fraction(1), *asked, np.array([4, 1, 2])))
     cells, labels = CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0])
     scores = mixture_scores(rows_of_cells(cells, labels, CLASSES.n_cells, 3), *asked)
     assert scores.argmax() == 2
-    log_pmf = exponential_log_pmf(scores[None], [1, 1, 1], Rate.floor(Fraction(1, 2 * MIXTURE_UNIT)))[0]
+    log_pmf = exponential_log_pmf(scores[None], [4, 1, 2], Rate.floor(Fraction(1, 2 * MIXTURE_UNIT)))[0]
     assert_follows(np.array(chosen), log_pmf)
 
 

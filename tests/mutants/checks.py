@@ -255,12 +255,13 @@ def sums_are_for_rows_that_come_and_go() -> None:
     """Under label privacy a changed label would move two classes, or a quantile by more than was paid for."""
     whole, blocks = Fraction(1), [Block(0, np.ones((6, 1), int))]
     scores = (np.zeros(3), np.zeros((1, 1, 3)), np.zeros((1, 2, 6, 3)), np.ones((1, 2)), np.zeros(1, int))
+    alike = np.ones(1, int)
     with curator_of(RECORDS[:2], relation=LABEL) as curator:
         for ask in (
             lambda: curator.lookup_sums("all", whole, "sums", blocks, 1, by_class=True),
             lambda: curator.product_sums("all", whole, "sums", blocks, 1),
             lambda: curator.target_quantile("all", whole, "bound", 1, 2),
-            lambda: curator.best_mixture("all", whole, FlatTrees.unsplit(1, 0), *scores),
+            lambda: curator.best_mixture("all", whole, FlatTrees.unsplit(1, 0), *scores, alike),
         ):
             with pytest.raises(PrivacyError):
                 ask()

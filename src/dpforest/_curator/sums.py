@@ -179,6 +179,7 @@ class SumQueries:
         tables: NDArray[np.float64],
         weights: NDArray[np.float64],
         table_of: NDArray[np.int64],
+        likely: NDArray[np.int64],
         one_in: int = 1,
     ) -> int:
         """Release which mixture of released scores predicts the classes of the rows best.
@@ -203,6 +204,8 @@ class SumQueries:
             What each candidate multiplies the leaf's and the table's scores with.
         table_of : ndarray of shape (n_candidates,)
             Which table each candidate takes.
+        likely : ndarray of shape (n_candidates,)
+            Positive base weight of each candidate, public: how likely it is to be best before any row is seen.
         one_in : int
             Judge by one row in so many, each drawn by a secret coin of its own: quicker where rows are
             plenty. The price is that of all rows.
@@ -221,7 +224,7 @@ class SumQueries:
         choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, MIXTURE_UNIT, EXPONENTIAL)
         if one_in > 1:
             asked = replace(asked, sample=self._scatter(one_in))
-        return int(choose(self._rows.fold(asked)[None])[0])
+        return int(choose(self._rows.fold(asked)[None], likely[None])[0])
 
 
 def _mirror(upper: NDArray[Any]) -> NDArray[Any]:

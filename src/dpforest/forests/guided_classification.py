@@ -415,8 +415,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             for table in (range(1, len(tables)) if linear else [0])
         ]
         weights, table_of = np.array(candidates)[:, :2], np.array([table for *_, table in candidates])
+        distance = (weights - config.likely_weights) ** 2
+        likely = np.ceil(2**20 * np.exp(-config.sure_of_weights * distance.sum(axis=1))).astype(np.int64)
         one_in = int(max(min(enough / config.most_to_choose, rows.sum() / config.rows_to_choose), 1))
-        judged = leaves.for_judging(), tables, weights, table_of, one_in
+        judged = leaves.for_judging(), tables, weights, table_of, likely, one_in
         best = curator.best_mixture("model", config.choosing, trees, np.zeros(len(rows)), *judged)
         tree, linear, table = candidates[best]
         summed = linear * tables[table]
