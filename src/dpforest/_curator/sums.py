@@ -205,7 +205,7 @@ class SumQueries:
         table_of : ndarray of shape (n_candidates,)
             Which table each candidate takes.
         likely : ndarray of shape (n_candidates,)
-            Positive base weight of each candidate, public: how likely it is to be best before any row is seen.
+            Positive base weight of each candidate, public: how likely it is best before any row is seen.
         one_in : int
             Judge by one row in so many, each drawn by a secret coin of its own: quicker where rows are
             plenty. The price is that of all rows.

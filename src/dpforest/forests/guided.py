@@ -207,7 +207,9 @@ class GuidedTree(PrivateForest):
                 else "A sum over features did not stand out of its noise, so it was dropped."
             )
         if depth == 0 and self.additive_ is not None:
-            return "\n".join([*lines, "There are no splits: a tree could not tell so many classes apart."])
+            few = "rows times epsilon are too few for a tree"
+            many = "a tree could not tell so many classes apart"
+            return "\n".join([*lines, f"There are no splits: {few if is_regressor(self) else many}."])
         if self.settings_["max_depth"] is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:
