@@ -56,7 +56,7 @@ audit: .venv/.installed  ## replay every estimator and measure what it leaks; un
 	$(BIN)/dpforest audit replay $(if $(QUICK),--quick)
 	$(BIN)/dpforest audit run $(if $(QUICK),--quick)
 
-bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, boosting, store, fuzz, door, scale, wide_bounds, audit_power, audit_diffprivlib
+bench: .venv/.installed  ## measure: TARGET=speed (against scikit-learn), utility, store, fuzz, door, scale, wide_bounds, audit_power, audit_diffprivlib
 	$(BIN)/python -m tools.$(or $(TARGET),speed)
 
 lock: .venv/.installed  ## pin every package of the development environment, with hashes

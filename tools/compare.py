@@ -2,8 +2,8 @@
 
     python -m tools.compare
 
-Accuracy is from docs/results/boosting.csv (both forms of ours and the peers that were run on the same splits,
-see `tools.boosting`) and peers-other.csv, speed from peers-speed.csv, which `tools.peer_speed`
+Accuracy is from docs/results/utility.csv (both forms of ours and the peers that were run on the same splits,
+see `tools.utility`) and peers-other.csv, speed from peers-speed.csv, which `tools.peer_speed`
 measures. A test compares the page with what this writes.
 """
 
@@ -40,7 +40,7 @@ def table(header: list[str], lines: list[list[str]]) -> str:
 def accuracies() -> str:
     """Return accuracy by dataset and method, the best of a budget in bold."""
     found: dict[tuple[str, str, str], float] = {}
-    for row in rows("boosting.csv"):
+    for row in rows("utility.csv"):
         epsilon = f"{float(row['epsilon']):g}"
         if row["task"] != "R2" and row["method"] in SAME_SPLITS and epsilon in BUDGETS:
             found[row["table"], SAME_SPLITS[row["method"]], epsilon] = float(row["score"])

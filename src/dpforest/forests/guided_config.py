@@ -5,7 +5,7 @@ down, the others held, and stayed where the mean over all tables was best. A cha
 was not followed. Amounts are parts of a budget; "rows times epsilon" (noisy rows, the whole epsilon) says how
 far a count of all rows stands out of its noise, and is what all sizes are measured in.
 
-`dataclasses.replace` makes a forest with one part taken out: see `dpforest.papers.experiments.ablations`.
+`dataclasses.replace` makes a forest with one part taken out: see tools/ablations.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from dpforest.forests.parameters import MAX_DEPTH
-from dpforest.papers.experiments import ablations, peers, readings, references
+from dpforest.papers.experiments import peers, readings, references
 from dpforest.papers.experiments.methods import AS_PUBLISHED, Factory, MethodNotAvailableError, register
 from dpforest.schema import Schema
 
@@ -208,7 +208,6 @@ system(  # the papers that compare with it ask for private labels only, and thes
     "TransductiveOutputPerturbationClassifier", broken="output_perturbation", semi_supervised=True,
 )  # fmt: skip
 
-ablations.register_all()
 references.register_all()
 peers.register_all()
 readings.register_all()

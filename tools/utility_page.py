@@ -1,8 +1,8 @@
-"""Means and standard errors of the fits that `tools.boosting` wrote, as one table and one figure.
+"""Means and standard errors of the fits that `tools.utility` wrote, as one table and one figure.
 
-    python -m tools.boosting_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
+    python -m tools.utility_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
 
-Without options they go to docs/results/boosting.csv and docs/results/accuracy.svg; what that table has of
+Without options they go to docs/results/utility.csv and docs/results/accuracy.svg; what that table has of
 other methods and tables stays. Printed are the table of the page on the default forest, in how many cells
 each form is ahead of every other method, and how often more budget made it worse. Fits that were given up
 count as none.
@@ -165,7 +165,7 @@ def main():
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("fits", type=Path, nargs="+")
-    parser.add_argument("--table", type=Path, default=Path("docs/results/boosting.csv"))
+    parser.add_argument("--table", type=Path, default=Path("docs/results/utility.csv"))
     parser.add_argument("--figure", type=Path, default=Path("docs/results/accuracy.svg"))
     given = parser.parse_args()
     lines = summary(given.fits)
