@@ -4,8 +4,8 @@
 
 Without options they go to docs/results/utility.csv and docs/results/accuracy.svg; what that table has of
 other methods and tables stays. Printed are the table of the page on the default forest, in how many cells
-each form is ahead of every other method, and how often more budget made it worse. Fits that were given up
-count as none.
+each form is ahead of every other method, how often more budget made it worse, how far the pure form is behind
+the best of its rivals and parts, and what its parts are worth. Fits that were given up count as none.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ NAMES = {
 SHOWN = (
     "magic", "adult", "banknote", "pendigits", "letter", "nursery", "gas_turbine", "friedman1", "parkinsons"
 )  # fmt: skip
+RIVALS = ("spe", "diprime_exp", "diprime_flip", "friedman_schuster")
+WITHOUT_CLASSES = ("without the linear part", "without the tree")
+WITHOUT_NUMBERS = ("without the additive part", "without trees")
 LOWEST, HIGHEST = -20.0, 102.0  # of an axis: what is far below 0 tells no more
 
 
@@ -161,6 +164,58 @@ def falls(lines, method):
     return f"{method}: {len(fallen)} falls in {len(steps)} steps {fallen}"
 
 
+def by_cell(lines):
+    """Return the scores of all methods by task, table and budget."""
+    found = defaultdict(dict)
+    for line in lines:
+        found[line["task"], line["table"], line["epsilon"]][line["method"]] = float(line["score"])
+    return found
+
+
+def regrets(lines):
+    """Say how far the pure form and its rivals are behind the best of them, where all were run."""
+    said = []
+    for task, near, parts in (("accuracy", 1.0, WITHOUT_CLASSES), ("R2", 2.0, WITHOUT_NUMBERS)):
+        methods = ("pure", *parts, *(RIVALS if task == "accuracy" else RIVALS[:3]))
+        cells = {
+            (table, epsilon): [scores[method] for method in methods]
+            for (of, table, epsilon), scores in by_cell(lines).items()
+            if of == task and set(methods) <= set(scores)
+        }
+        budgets = sorted({epsilon for _, epsilon in cells})
+        if not cells:
+            continue
+        behind = {key: max(scores) - np.array(scores) for key, scores in cells.items()}
+        said.append(f"regret, {task}, {len(cells)} cells, at {budgets}, and how often within {near:g}")
+        for at, method in enumerate(methods):
+            means = [np.mean([v[at] for (_, e), v in behind.items() if e == budget]) for budget in budgets]
+            close = 100 * np.mean([v[at] <= near for v in behind.values()])
+            said.append(
+                f"| {method} | " + " | ".join(f"{mean:.1f}" for mean in means) + f" | {close:.0f} % |"
+            )
+    return said
+
+
+def worth(lines):
+    """Say what changes where a part of the pure form is taken out: mean over tables, and its error."""
+    said, cells = [], by_cell(lines)
+    for task in ("accuracy", "R2"):
+        methods = sorted({line["method"] for line in lines if line["method"].startswith("with")})
+        for method in methods:
+            changes = []
+            for budget in (0.1, 1.0, 10.0, 100.0):
+                found = [
+                    scores[method] - scores["pure"]
+                    for (of, _, epsilon), scores in cells.items()
+                    if of == task and epsilon == budget and {method, "pure"} <= set(scores)
+                ]
+                error = np.std(found, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else math.nan
+                changes.append(f"{np.mean(found):+.1f} ± {error:.1f}" if found else "")
+            if any(changes):
+                said.append(f"| {task}: {method} | " + " | ".join(changes) + " |")
+    return said
+
+
 def main():
     """Read the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -177,10 +232,12 @@ def main():
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
-    draw(lines, given.figure)
+    if {line["table"] for line in lines} >= set(SHOWN):
+        draw(lines, given.figure)
     print(page_table(lines))
     for form in ("boosted", "pure"):
         print(*comparisons(lines, form), falls(lines, form), sep="\n")
+    print(*regrets(lines), *worth(lines), sep="\n")
 
 
 if __name__ == "__main__":
