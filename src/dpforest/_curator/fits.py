@@ -48,7 +48,7 @@ from dpforest.privacy import NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Classes, Schema
 
 ONE = 64  # what stands for 1 in the lines of blocks
-SAMPLED_ROWS = 20_000  # that steer the search, at most ...
+SAMPLED_ROWS = 10_000  # that steer the search, at most ...
 PRODUCTS_TO_STEER = 500_000_000  # ... and so many products of their blocks
 _MOST_PRODUCTS = 3000  # coordinates: with more, only their squares steer it
 _HALF = POSITION_BITS - 36  # lower bits of a position
@@ -181,7 +181,7 @@ class _Fit:
     @property
     def rows_to_steer(self) -> int:
         """Rows whose products steer the search: a row takes time in proportion to the squared blocks."""
-        return min(max(PRODUCTS_TO_STEER // len(self.blocks) ** 2, SAMPLED_ROWS // 20), SAMPLED_ROWS)
+        return min(max(PRODUCTS_TO_STEER // len(self.blocks) ** 2, SAMPLED_ROWS // 10), SAMPLED_ROWS)
 
     @property
     def nothing(self) -> NDArray[np.int64]:
