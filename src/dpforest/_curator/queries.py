@@ -420,9 +420,10 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
         cut = np.empty(features.size, np.int64)
         tables = CellCounts(**self._walk(trees, level), asked=asked, width=self._most_cells, by=by)
-        for nodes, counts in self._in_chunks(tables):
+        for nodes, table in self._in_chunks(tables):
+            counts = table.reshape(len(table), -1).astype(np.int64, copy=False)
             cut[nodes] = balanced_cuts(
-                features.ravel()[nodes], counts.reshape(len(counts), -1).astype(np.int64), low[nodes], high[nodes],
+                features.ravel()[nodes], counts, low[nodes], high[nodes],
                 members[nodes], self.subsets, self.schema, choose, self._n_threads,
             )  # fmt: skip
         return cut.astype(np.int32).reshape(features.shape)

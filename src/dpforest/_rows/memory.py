@@ -47,7 +47,13 @@ class MemoryRows:
     ) -> None:
         if len(cells) > MAX_ROWS:
             raise ValueError("A table has at most 2**40 rows (dpforest._rows.MAX_ROWS).")
-        grid.check(cells, target)
+        if len(cells) != len(target):
+            raise RuntimeError("The encoded rows do not have the shape of the schema; nothing was counted.")
+
+        def check(begin: int, end: int) -> None:
+            grid.check(cells[begin:end], target[begin:end])
+
+        in_parts(check, len(cells), n_threads, BLOCK_ROWS)
         self._cells, self._target = cells, target.astype(np.int32, copy=False)
         self._grid = grid
         self._n_threads = n_threads
