@@ -2,7 +2,7 @@
 
     make bench TARGET=scale                               # all of it; two hours
     python -m tools.scale --part ratios threads           # arrays of a million rows; ten minutes
-    python -m tools.scale --part place rows               # Parquet of 10 million, and of 1, 10 and 30; an hour
+    python -m tools.scale --part place rows               # Parquet of up to 30 million rows; an hour
     python -m tools.scale --part driver                   # a billion rows that are not there; ten minutes
     python -m tools.scale --part dask spark bad-files     # what must hold, by the tests that say so
     python -m tools.scale --rows 40000 --growth 20000 40000 --peer 20000 --part ratios threads place rows
@@ -115,7 +115,7 @@ def measure(name: str, way: str, folder: Path) -> dict[str, float]:
 def measure_array(name: str, folder: Path, ways: tuple[int, ...] = (1,)) -> dict[str, float]:
     """Fit an array with some numbers of threads, in turns: least CPU time of the first, wall time of all."""
     X, y = array(folder)
-    cpu, wall, began, runs = np.inf, {n: np.inf for n in ways}, time.perf_counter(), 0
+    cpu, wall, began, runs = np.inf, dict.fromkeys(ways, np.inf), time.perf_counter(), 0
     make(name).fit(X[:20_000], y[:20_000])  # compiles
     while not runs or (runs < MOST_RUNS and time.perf_counter() - began < SECONDS):
         for n_jobs in ways:
@@ -214,8 +214,8 @@ def driver(lines: Lines, given, folders: dict[int, Path]) -> None:
     for name in given.models:
         of = in_a_process(name, "driver", Path())
         text = (
-            f"{of['passes']:.0f} passes, tables of {of['all']:.0f} MB in all, the largest {of['largest']:.1f}; "
-            f"{of['cpu']:.2f} s of CPU, peak {of['peak']:.0f} MB"
+            f"{of['passes']:.0f} passes, tables of {of['all']:.1f} MB in all, the largest of "
+            f"{of['largest']:.1f}; {of['cpu']:.2f} s of CPU, peak {of['peak']:.0f} MB"
         )
         lines.add(f"{name}, driver of a billion rows", text)
         if "delta" not in name:  # 490 passes of little tables: hours of dask's own work, which is known then
@@ -228,7 +228,18 @@ def tests(lines: Lines, part: str) -> None:
     """Run tests, and say of each what came of it."""
     files, which = TESTS[part]
     for file in files:
-        line = [sys.executable, "-m", "pytest", "-v", "--no-header", "-p", "no:cacheprovider", file, "-k", which]
+        line = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-v",
+            "--no-header",
+            "-p",
+            "no:cacheprovider",
+            file,
+            "-k",
+            which,
+        ]
         said = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=False).stdout
         for word in said.splitlines():
             name, _, rest = word.partition(" ")

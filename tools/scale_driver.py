@@ -41,20 +41,16 @@ class NoRows:
 
     def fold(self, table) -> np.ndarray:
         start = time.process_time()
-        one_in = 1
-        for name in ("pulls", None):  # what a sample is asked is asked of all few rows, and divided
-            asked = table if name is None else getattr(table, name, None)
-            if getattr(asked, "sample", None) is not None:
-                one_in = asked.sample.n_trees
-        table = _without_sample(table)
-        small = self._few.fold(table)
-        answer = (small.astype(np.float64) * (self.n_rows / one_in / FEW)).astype(small.dtype)
+        sample = getattr(table, "sample", None)
+        small = self._few.fold(_without_samples(table))  # what a sample is asked is asked of all few rows
+        n_rows = self.n_rows / (1 if sample is None else sample.n_trees)
+        answer = (small.astype(np.float64) * (n_rows / FEW)).astype(small.dtype)
         self.n_bytes.append(answer.nbytes)
         self.seconds += time.process_time() - start
         return answer
 
 
-def _without_sample(table):
+def _without_samples(table):
     if getattr(table, "sample", None) is not None:
         table = replace(table, sample=None)
     if getattr(getattr(table, "pulls", None), "sample", None) is not None:

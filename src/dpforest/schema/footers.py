@@ -102,7 +102,6 @@ class FilesBehind:
         for file in found:
             check_columns(file, [name for name in self.columns if name in told], kinds)
 
-
     def check_pages(self, hint: str, partition: int | None, until: float) -> None:
         """Refuse a file that has a column that cannot be read, if one is found in time.
 
