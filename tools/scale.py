@@ -63,7 +63,7 @@ TESTS = {
     "spark": (["tests/spark/test_spark.py"], "last_bit or killed or change"),
     "bad-files": (
         ["tests/rows/test_stored.py", "tests/rows/test_cluster_files.py", "tests/spark/test_spark.py"],
-        "BadFiles or TestFiles or cluster_files or no_rows or without_rows",
+        "TestRefusals or TestFiles or cluster_files or no_rows or without_rows",
     ),
 }
 

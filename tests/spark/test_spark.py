@@ -113,7 +113,7 @@ def folder(tmp_path):
     """Files of one table, of which the seventh is written anew by tests."""
     X, label, _ = patients_table(20)
     rows = pa.Table.from_pandas(X.assign(outcome=label), preserve_index=False)
-    for number in range(8):
+    for number in range(100):
         pq.write_table(rows, tmp_path / f"part-{number}.parquet")
     return tmp_path
 
