@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest._curator import Centres, Subsets, Utility
+from dpforest._curator import Centres, Subsets, Utility, _kernels
 from dpforest._curator.utilities import (
     CENTRED_UNIT,
     ENTROPY_ROWS,
@@ -232,3 +232,52 @@ def test_lists_of_subsets_take_no_square_of_many_categories():
     assert tracemalloc.get_traced_memory()[1] < 100e6
     tracemalloc.stop()
     assert subsets.of(0).shape == (512, 20_002)
+
+
+@pytest.mark.parametrize("largest", [3, 2**20, 2**39], ids=["few rows", "many", "as many as there can be"])
+@pytest.mark.parametrize(
+    ("unit", "centred"), [(1, False), (2, False), (3, False), (CENTRED_UNIT, True)], ids=str
+)
+def test_two_classes_score_as_any_number_of_them(largest, unit, centred):
+    """They have a kernel of their own, which must do what the other does with the same tables."""
+    rng = np.random.default_rng(0)
+    n_nodes, n_slots, n_cuts = 4, 3, 9
+    steps = rng.integers(0, largest, (n_nodes * n_slots, n_cuts, 2))
+    steps[rng.random(steps.shape) < 0.3] = 0
+    steps[2] = np.diff(steps[2], axis=0, prepend=0)  # of sets, what comes may be less than what was
+    totals = np.cumsum(steps, axis=1).max(axis=1).reshape(n_nodes, n_slots, 2).max(axis=1) + largest
+    first, last = rng.integers(0, 4, len(steps)), rng.integers(4, n_cuts, len(steps))
+    shares = np.clip(rng.random((n_nodes, 1)), 0.01, 0.99)
+    centres = Centres.of_shares(np.hstack([shares, 1 - shares]))
+    of_nodes = (
+        (centres.centre, centres.span) if centred else (np.zeros((1, 1), np.int64), np.zeros(1, np.int64))
+    )
+    found = []
+    for kernel in (_kernels.class_scores, _kernels.two_class_scores):
+        out = np.zeros((len(steps), n_cuts), np.int64)
+        kernel(steps, totals, first, last, unit, *of_nodes, *np.zeros((3, 2), np.int64), out)
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+    assert found[0].any()
+
+
+def test_two_classes_move_by_no_more_than_their_range():
+    """By the kernel of two classes, for every record that may come, on tables of several sizes."""
+    schema = Schema(CLASSES.features, Classes([0, 1]))
+    centres = Centres.of_shares(np.array([[0.7, 0.3]]))
+    ask = [(Utility.MAX_OPERATOR, 1, None), (Utility.CENTRED, CENTRED_UNIT, centres)]
+
+    def scored(records, utility, unit, centre):
+        rows = encoded_rows(*rows_of(records), schema)
+        table = cell_counts(rows, ROOT, 0, ASKED, int(schema.n_cells.max()), By.TARGET)
+        return CANDIDATES.scores(utility, unit, slice(0, 1), table, centre)[0][IS_CUT]
+
+    records = [record for record in RECORDS if record[2] < 2]
+    for utility, unit, centre in ask:
+        for size in (0, 1, 5, 18):
+            before = scored(records[:size], utility, unit, centre)
+            for record in records:
+                change = scored([*records[:size], record], utility, unit, centre) - before
+                low = 0 if utility is Utility.MAX_OPERATOR else change.min()
+                assert change.min() >= low
+                assert change.max() - low <= utility.range_for(schema)
