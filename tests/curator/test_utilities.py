@@ -259,25 +259,3 @@ def test_two_classes_score_as_any_number_of_them(largest, unit, centred):
         found.append(out)
     np.testing.assert_array_equal(*found)
     assert found[0].any()
-
-
-def test_two_classes_move_by_no_more_than_their_range():
-    """By the kernel of two classes, for every record that may come, on tables of several sizes."""
-    schema = Schema(CLASSES.features, Classes([0, 1]))
-    centres = Centres.of_shares(np.array([[0.7, 0.3]]))
-    ask = [(Utility.MAX_OPERATOR, 1, None), (Utility.CENTRED, CENTRED_UNIT, centres)]
-
-    def scored(records, utility, unit, centre):
-        rows = encoded_rows(*rows_of(records), schema)
-        table = cell_counts(rows, ROOT, 0, ASKED, int(schema.n_cells.max()), By.TARGET)
-        return CANDIDATES.scores(utility, unit, slice(0, 1), table, centre)[0][IS_CUT]
-
-    records = [record for record in RECORDS if record[2] < 2]
-    for utility, unit, centre in ask:
-        for size in (0, 1, 5, 18):
-            before = scored(records[:size], utility, unit, centre)
-            for record in records:
-                change = scored([*records[:size], record], utility, unit, centre) - before
-                low = 0 if utility is Utility.MAX_OPERATOR else change.min()
-                assert change.min() >= low
-                assert change.max() - low <= utility.range_for(schema)
