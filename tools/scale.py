@@ -34,6 +34,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -228,24 +229,13 @@ def tests(lines: Lines, part: str) -> None:
     """Run tests, and say of each what came of it."""
     files, which = TESTS[part]
     for file in files:
-        line = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-v",
-            "--no-header",
-            "-p",
-            "no:cacheprovider",
-            file,
-            "-k",
-            which,
-        ]
-        said = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=False).stdout
-        for word in said.splitlines():
-            name, _, rest = word.partition(" ")
-            if "::" in name and rest.split(" ")[0] in ("PASSED", "FAILED", "ERROR", "SKIPPED"):
-                lines.add(name.split("::", 1)[1].replace("|", "/"), rest.split(" ")[0].lower(), "passed")
-        lines.add(f"{file}", said.strip().splitlines()[-1].strip("= "), "no failure")
+        line = [sys.executable, "-m", "pytest", "-vv", "--no-header", "-p", "no:cacheprovider"]
+        said = subprocess.run(
+            [*line, file, "-k", which], stdout=subprocess.PIPE, text=True, check=False
+        ).stdout
+        for name, found in re.findall(r"^\S+?::(.+?) (PASSED|FAILED|ERROR|SKIPPED)\b", said, re.MULTILINE):
+            lines.add(name.replace("|", "/"), found.lower(), "passed")
+        lines.add(file, said.strip().splitlines()[-1].strip("= "), "no failure")
 
 
 MEASURED = {"ratios": ratios, "threads": threads, "place": place, "rows": rows, "driver": driver}
