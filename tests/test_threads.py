@@ -1,5 +1,7 @@
 """Work that threads share: in order, no more at a time than allowed, and nothing released depends on them."""
 
+import os
+import signal
 import threading
 import time
 
@@ -52,6 +54,73 @@ def test_what_fails_in_a_thread_fails_here(n_threads):
         list(_threads.ahead(failing, range(9), n_threads))
     with pytest.raises(ZeroDivisionError):
         _threads.in_parts(lambda begin, end: failing(begin), 9, n_threads)
+
+
+def test_nobody_leaves_while_threads_work_for_him():
+    ended = []
+
+    def work(begin, end):
+        if begin == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        ended.append(begin)
+
+    for _ in range(5):
+        began = len(ended)
+        with pytest.raises(KeyboardInterrupt):
+            _threads.in_parts(work, 3, 3)
+        now = list(ended)
+        time.sleep(0.12)
+        assert ended == now, "a thread went on"
+        assert began <= len(now)
+
+
+def test_a_generator_that_is_left_early_leaves_no_work_behind():
+    ended = []
+
+    def slow(item):
+        time.sleep(0.02)
+        ended.append(item)
+        return item
+
+    for value in _threads.ahead(slow, range(30), 3):
+        if value == 2:
+            break
+    now = list(ended)
+    time.sleep(0.1)
+    assert ended == now
+    assert len(ended) < 10
+
+
+def test_work_that_is_shared_may_share_its_own():
+    """With as many threads as there are, none of which must wait for another for ever."""
+
+    def inner(begin, end):
+        time.sleep(0.001)
+        return end - begin
+
+    def outer(begin, end):
+        return sum(sum(_threads.in_parts(inner, 8, 4)) for _ in range(begin, end))
+
+    assert sum(_threads.in_parts(outer, 12, 4)) == 12 * 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_starts_threads_of_its_own():
+    def together():
+        both = threading.Barrier(2)
+        return _threads.in_parts(lambda begin, end: both.wait(10) >= 0, 2, 2) == [True, True]
+
+    assert together()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)  # ends it if it hangs
+        try:
+            os._exit(0 if together() else 1)
+        except threading.BrokenBarrierError:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_small_arrays_of_two_threads_share_no_line_of_memory():

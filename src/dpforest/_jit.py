@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba import njit
-from numba.core import event
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils, event
+from numba.extending import intrinsic
 
 # With numpy's error model there is no check for a division by zero in front of every division: kernels divide
 # by public numbers that are at least 1, or look before they divide. No kernel is called from C.
@@ -40,6 +42,24 @@ def part(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Put what a kernel calls once into it before it is compiled: cheaper than a function of its own."""
     return njit(inline="always", **_HOW)(function)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(_context: Any, array: Any, row: Any, column: Any) -> Any:
+    """Begin to fetch ``array[row, column]`` into the cache; nothing else depends on it."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        of_array = context.make_array(signature.args[0])(context, builder, given[0])
+        strides = [builder.extract_value(of_array.strides, axis) for axis in range(2)]
+        apart = builder.add(builder.mul(strides[0], given[1]), builder.mul(strides[1], given[2]))
+        bytes_at, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.gep(builder.bitcast(of_array.data, bytes_at), [apart])
+        kind = ir.FunctionType(ir.VoidType(), [bytes_at, number, number, number])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(fetch, [place, number(0), number(3), number(1)])  # to read, to keep, of data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), generate
 
 
 @contextmanager

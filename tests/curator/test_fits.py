@@ -91,6 +91,14 @@ def test_more_rows_than_the_errors_were_bounded_for_are_refused_and_cost_nothing
         assert curator.ledger.total() == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"one_in": 10**6}], ids=["steering", "fitting"])
+def test_there_is_an_answer_however_many_rows_there_seem_to_be(options):
+    """Rows cannot be put in more than 2**16 parts, of which a sample is one."""
+    with curator_of(TABLES["mixed"]) as curator:
+        asked = "all", WHOLE, QUERY, BLOCKS, 2.0**39
+        assert np.isfinite(curator.fitted_weights(*asked, **options)).all()
+
+
 def test_lines_longer_than_one_are_refused():
     with curator_of(TABLES["mixed"]) as curator, pytest.raises(ValueError, match="longer than 1"):
         curator.fitted_weights("all", WHOLE, QUERY, [Block(1, np.full((5, 2), 33))], 1.0)

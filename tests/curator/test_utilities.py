@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest._curator import Centres, Subsets, Utility
+from dpforest._curator import Centres, Subsets, Utility, _kernels
 from dpforest._curator.utilities import (
     CENTRED_UNIT,
     ENTROPY_ROWS,
@@ -232,3 +232,30 @@ def test_lists_of_subsets_take_no_square_of_many_categories():
     assert tracemalloc.get_traced_memory()[1] < 100e6
     tracemalloc.stop()
     assert subsets.of(0).shape == (512, 20_002)
+
+
+@pytest.mark.parametrize("largest", [3, 2**20, 2**39], ids=["few rows", "many", "as many as there can be"])
+@pytest.mark.parametrize(
+    ("unit", "centred"), [(1, False), (2, False), (3, False), (CENTRED_UNIT, True)], ids=str
+)
+def test_two_classes_score_as_any_number_of_them(largest, unit, centred):
+    """They have a kernel of their own, which must do what the other does with the same tables."""
+    rng = np.random.default_rng(0)
+    n_nodes, n_slots, n_cuts = 4, 3, 9
+    steps = rng.integers(0, largest, (n_nodes * n_slots, n_cuts, 2))
+    steps[rng.random(steps.shape) < 0.3] = 0
+    steps[2] = np.diff(steps[2], axis=0, prepend=0)  # of sets, what comes may be less than what was
+    totals = np.cumsum(steps, axis=1).max(axis=1).reshape(n_nodes, n_slots, 2).max(axis=1) + largest
+    first, last = rng.integers(0, 4, len(steps)), rng.integers(4, n_cuts, len(steps))
+    shares = np.clip(rng.random((n_nodes, 1)), 0.01, 0.99)
+    centres = Centres.of_shares(np.hstack([shares, 1 - shares]))
+    of_nodes = (
+        (centres.centre, centres.span) if centred else (np.zeros((1, 1), np.int64), np.zeros(1, np.int64))
+    )
+    found = []
+    for kernel in (_kernels.class_scores, _kernels.two_class_scores):
+        out = np.zeros((len(steps), n_cuts), np.int64)
+        kernel(steps, totals, first, last, unit, *of_nodes, *np.zeros((3, 2), np.int64), out)
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+    assert found[0].any()

@@ -8,9 +8,9 @@ import pytest
 
 import dpforest
 from dpforest.privacy import BudgetAccountant
-from dpforest.schema import SchemaError, Source
+from dpforest.schema import SchemaError, Source, footers
 from tests.forests.conftest import CLASSIFY, patients_table
-from tests.rows.test_stored import write_parts
+from tests.rows.test_stored import break_pages, write_parts
 
 dask = pytest.importorskip("dask")
 frames = pytest.importorskip("dask.dataframe")
@@ -61,14 +61,18 @@ def test_a_file_that_is_none_is_named(folder, content):
     refused(frames.read_parquet(folder), ValueError, ODD, "broken")
 
 
-def test_rows_that_are_broken_are_named_by_their_partition(folder):
-    path = folder / ODD
-    whole = bytearray(path.read_bytes())
-    whole[4:200] = bytes(196)
-    path.write_bytes(whole)
+@pytest.mark.parametrize("column", ["age", "crp", "outcome"])
+def test_pages_that_are_broken_are_named_with_file_and_column(folder, column):
+    break_pages(folder / ODD, column)
     table = frames.read_parquet(folder)
-    refused(table, RuntimeError, "partition 6 ", "nothing is released")
-    refused(Source(table, cache=False), RuntimeError, "partition 6 ", "nothing is released")
+    refused(table, ValueError, ODD, f"column '{column}'", "broken")
+    refused(Source(table, cache=False), ValueError, ODD, f"column '{column}'", "broken")
+
+
+def test_pages_that_only_the_cluster_can_look_at_are_named_by_their_partition(folder, monkeypatch):
+    break_pages(folder / ODD, "crp")
+    monkeypatch.setattr(footers, "_LONGEST_LOOK", -1.0)
+    refused(frames.read_parquet(folder), RuntimeError, "partition 6 ", "nothing is released")
 
 
 @pytest.mark.parametrize("filesystem", ["fsspec", "arrow"])

@@ -126,7 +126,8 @@ def test_the_last_row_of_the_largest_table_still_fits(kernel, largest):
         _gradients.products(cells, *np.array([[0], [0], [1]]), values, NO_LIMIT, table)
     elif kernel.startswith("cell"):
         table = table.reshape(1, 1, 1, -1)
-        _kernels.cell_moments(cells, levels, root, np.arange(1), np.zeros((1, 1), np.int32), 0, 0, table)
+        at_root = np.arange(1), np.ones(1, np.int64), np.zeros((1, 1), np.int32), 0
+        _kernels.cell_moments(cells, levels, *at_root, table)
     else:
         table = table.reshape(1, -1)
         getattr(_kernels, kernel)(levels, root, table)

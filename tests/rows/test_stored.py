@@ -49,6 +49,17 @@ def write_parts(folder, table, n_parts=7):
     return folder
 
 
+def break_pages(path, column):
+    """Spoil what a Parquet file has of one column, and leave its footer as it is."""
+    of_file = pa.parquet.read_metadata(path).row_group(0)
+    names = [of_file.column(at).path_in_schema for at in range(of_file.num_columns)]
+    chunk = of_file.column(names.index(column))
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    whole = bytearray(path.read_bytes())
+    whole[begin : begin + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
+    path.write_bytes(whole)
+
+
 def with_target(model, patients):
     X, label, target = patients
     return X.assign(outcome=training_target(model, label, target), patient=range(len(X)))
@@ -236,12 +247,10 @@ class TestRefusals:
         path.write_bytes(path.read_bytes()[:-20])
         self.refused(folder, ValueError, "part-006.parquet", "broken")
 
-    def test_corrupt_row_group(self, folder):
-        path = folder / "part-006.parquet"
-        whole = bytearray(path.read_bytes())
-        whole[4:200] = bytes(196)
-        path.write_bytes(whole)
-        self.refused(folder, ValueError, "part-006.parquet", "broken")
+    @pytest.mark.parametrize("column", ["age", "crp", "outcome"])
+    def test_corrupt_pages(self, folder, column):
+        break_pages(folder / "part-006.parquet", column)
+        self.refused(folder, ValueError, "part-006.parquet", f"column '{column}'", "broken")
 
     def test_file_without_any_byte(self, folder):
         (folder / "part-006.parquet").write_bytes(b"")

@@ -188,51 +188,82 @@ def _cut_by_information(left, right, unit, centre, span):
 
 
 @inlined
-def _scan(score_of, lefts, totals, first, last, unit, centres, spans, left, right, out):
+def _scan(score_of, steps, totals, first, last, unit, centres, spans, seen, left, right, out):
     """Score cuts ``first[i]`` to ``last[i] - 1`` of every line i, a feature asked about in a node.
 
-    ``lefts[i, cut]`` and ``totals[i]`` are the statistics left of the cut and of the whole node; `left` and
-    `right` are scratch. Nodes have equally many lines and a centre each, or one centre serves them all.
+    ``steps[i, cut]`` is what lies left of a cut and not left of the one before: a cell, or the difference of
+    two sets. `totals` has the statistics of every node; `seen`, `left` and `right` are scratch. Nodes have
+    equally many lines and a centre each, or one centre serves them all.
     """
-    lines_of_centre = lefts.shape[0] // centres.shape[0]
-    for line in range(lefts.shape[0]):
+    lines_of_node, lines_of_centre = len(steps) // len(totals), len(steps) // len(centres)
+    for line in range(len(steps)):
+        total = totals[line // lines_of_node]
         centre, span = centres[line // lines_of_centre], spans[line // lines_of_centre]
-        score = np.int64(0)
-        for cut in range(first[line], last[line]):
-            moved = cut == first[line]
-            for k in range(totals.shape[1]):
-                left[k] = lefts[line, cut, k]
-                right[k] = totals[line, k] - left[k]
-                if cut > 0 and left[k] != lefts[line, cut - 1, k]:
-                    moved = True
-            if moved:  # in deep nodes most cells are empty, and the score stays what it was
-                score = score_of(left, right, unit, centre, span)
-            out[line, cut] = score
+        for k in range(total.size):
+            seen[k] = 0
+        score, moved = np.int64(0), True
+        for cut in range(last[line]):
+            for k in range(total.size):
+                step = np.int64(steps[line, cut, k])
+                seen[k] += step
+                moved = moved or step != 0
+            if moved and cut >= first[line]:  # in deep nodes most cells are empty: the score stays as it was
+                for k in range(total.size):
+                    left[k], right[k] = seen[k], total[k] - seen[k]
+                score, moved = score_of(left, right, unit, centre, span), False
+            if cut >= first[line]:
+                out[line, cut] = score
 
 
 @kernel
-def gini_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_by_gini, lefts, totals, first, last, unit, centres, spans, left, right, out)
+def gini_scores(steps, totals, first, last, unit, centres, spans, seen, left, right, out):
+    _scan(_cut_by_gini, steps, totals, first, last, unit, centres, spans, seen, left, right, out)
 
 
 @kernel
-def squared_error_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_by_squared_error, lefts, totals, first, last, unit, centres, spans, left, right, out)
+def squared_error_scores(steps, totals, first, last, unit, centres, spans, seen, left, right, out):
+    _scan(_cut_by_squared_error, steps, totals, first, last, unit, centres, spans, seen, left, right, out)
 
 
 @kernel
-def class_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_by_classes, lefts, totals, first, last, unit, centres, spans, left, right, out)
+def class_scores(steps, totals, first, last, unit, centres, spans, seen, left, right, out):
+    _scan(_cut_by_classes, steps, totals, first, last, unit, centres, spans, seen, left, right, out)
 
 
 @kernel
-def centred_target_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_centred_target, lefts, totals, first, last, unit, centres, spans, left, right, out)
+def two_class_scores(steps, totals, first, last, unit, centres, spans, seen, left, right, out):
+    """Do as `class_scores`, for two classes; four times as fast, because nothing goes through memory.
+
+    The shares of a centre c add up to u, so |u n_0 - c_0 n| = |c_1 n_0 - c_0 n_1| = |u n_1 - c_1 n|.
+    """
+    lines_of_node, lines_of_centre = len(steps) // len(totals), len(steps) // len(centres)
+    for line in range(len(steps)):
+        node, at, span = line // lines_of_node, line // lines_of_centre, spans[line // lines_of_centre]
+        of_first, of_second = np.int64(0), np.int64(0)
+        for cut in range(last[line]):
+            of_first += steps[line, cut, 0]
+            of_second += steps[line, cut, 1]
+            if cut < first[line]:
+                continue
+            rest, other_rest = totals[node, 0] - of_first, totals[node, 1] - of_second
+            if span != NO_CENTRE:
+                lefts = abs(centres[at, 1] * of_first - centres[at, 0] * of_second)
+                rights = abs(centres[at, 1] * rest - centres[at, 0] * other_rest)
+                out[line, cut] = _rescaled(2 * (lefts + rights), unit, span)
+            elif unit == 1:
+                out[line, cut] = max(of_first, of_second) + max(rest, other_rest)
+            else:
+                out[line, cut] = totals[node, 0] + totals[node, 1]
 
 
 @kernel
-def information_gain_scores(lefts, totals, first, last, unit, centres, spans, left, right, out):
-    _scan(_cut_by_information, lefts, totals, first, last, unit, centres, spans, left, right, out)
+def centred_target_scores(steps, totals, first, last, unit, centres, spans, seen, left, right, out):
+    _scan(_cut_centred_target, steps, totals, first, last, unit, centres, spans, seen, left, right, out)
+
+
+@kernel
+def information_gain_scores(steps, totals, first, last, unit, centres, spans, seen, left, right, out):
+    _scan(_cut_by_information, steps, totals, first, last, unit, centres, spans, seen, left, right, out)
 
 
 @part

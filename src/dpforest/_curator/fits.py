@@ -41,14 +41,14 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dpforest._curator.observer import Observer, question
 from dpforest._curator.payment import Payments
 from dpforest._curator.sums import Block
-from dpforest._rows import MAX_FITTED_ROWS, Assignment, Grid, Residual, Rows
+from dpforest._rows import MAX_FITTED_ROWS, MAX_TREES, Assignment, Grid, Residual, Rows
 from dpforest._rows.pulls import PULL_BITS, Bends, Loss, Pulls, pull_error
 from dpforest.mechanisms import LONGEST, POSITION_BITS, Problem, terms
 from dpforest.privacy import NeighboringRelation, PrivacyError, Query
 from dpforest.schema import Classes, Schema
 
 ONE = 64  # what stands for 1 in the lines of blocks
-SAMPLED_ROWS = 20_000  # that steer the search, at most ...
+SAMPLED_ROWS = 10_000  # that steer the search, at most ...
 PRODUCTS_TO_STEER = 500_000_000  # ... and so many products of their blocks
 _MOST_PRODUCTS = 3000  # coordinates: with more, only their squares steer it
 _HALF = POSITION_BITS - 36  # lower bits of a position
@@ -132,9 +132,10 @@ class FitQueries:
             raise ValueError("Scores are fitted to tables of at most 2**30 rows (_rows.MAX_FITTED_ROWS).")
         bought = self._pay.for_fit(pool, share, query, fit.problem)
         asked = Pulls(self._grid, loss, fit.scores(fit.nothing), fit.bits, self._residual)
+        one_in = min(one_in, MAX_TREES)  # parts that rows can be put in
         if one_in > 1:
             asked = replace(asked, sample=self._scatter(one_in))
-        steered_by = max(int(rows / fit.rows_to_steer), 1)
+        steered_by = min(max(int(rows / fit.rows_to_steer), 1), MAX_TREES)
         sample = self._scatter(steered_by) if steered_by > 1 else None
         if wanted is not None:
             asked = replace(asked, zero=wanted.zero, per_level=1 / wanted.width)
@@ -181,7 +182,7 @@ class _Fit:
     @property
     def rows_to_steer(self) -> int:
         """Rows whose products steer the search: a row takes time in proportion to the squared blocks."""
-        return min(max(PRODUCTS_TO_STEER // len(self.blocks) ** 2, SAMPLED_ROWS // 20), SAMPLED_ROWS)
+        return min(max(PRODUCTS_TO_STEER // len(self.blocks) ** 2, SAMPLED_ROWS // 10), SAMPLED_ROWS)
 
     @property
     def nothing(self) -> NDArray[np.int64]:

@@ -275,7 +275,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
 
         def scored(chunk: Chunk) -> Chunk:
             nodes, table = chunk
-            return nodes, median_scores(table, is_class)
+            return nodes, median_scores(table.astype(np.int64, copy=False), is_class)
 
         for nodes, scores in ahead(scored, self._in_chunks(tables), self._n_threads):
             slot = choose(scores)
@@ -420,9 +420,10 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         low, high, members = low.ravel(), high.ravel(), members.reshape(features.size, -1)
         cut = np.empty(features.size, np.int64)
         tables = CellCounts(**self._walk(trees, level), asked=asked, width=self._most_cells, by=by)
-        for nodes, counts in self._in_chunks(tables):
+        for nodes, table in self._in_chunks(tables):
+            counts = table.reshape(len(table), -1).astype(np.int64, copy=False)
             cut[nodes] = balanced_cuts(
-                features.ravel()[nodes], counts.reshape(len(counts), -1), low[nodes], high[nodes],
+                features.ravel()[nodes], counts, low[nodes], high[nodes],
                 members[nodes], self.subsets, self.schema, choose, self._n_threads,
             )  # fmt: skip
         return cut.astype(np.int32).reshape(features.shape)
@@ -433,4 +434,4 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
             size = max(1, CHUNK_ENTRIES // int(np.prod(counts.shape[1:])))
             for start in range(0, len(counts), size):
                 nodes = slice(group.start + start, min(group.start + start + size, group.stop))
-                yield nodes, counts[start : start + size].astype(np.int64, copy=False)
+                yield nodes, counts[start : start + size]

@@ -20,6 +20,7 @@ from dpforest._curator.observer import Observer, question
 from dpforest._curator.payment import EXPONENTIAL, Payments
 from dpforest._rows import (
     MAX_PER_ROW,
+    MAX_TREES,
     MIXTURE_UNIT,
     Assignment,
     By,
@@ -223,7 +224,7 @@ class SumQueries:
         )
         choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, MIXTURE_UNIT, EXPONENTIAL)
         if one_in > 1:
-            asked = replace(asked, sample=self._scatter(one_in))
+            asked = replace(asked, sample=self._scatter(min(one_in, MAX_TREES)))
         return int(choose(self._rows.fold(asked)[None], likely[None])[0])
 
 

@@ -267,36 +267,37 @@ class Candidates:
             centre = summed_logarithms()[None]  # the same for all nodes
         n_nodes, n_slots, _, n_statistics = table.shape
         lines = n_nodes * n_slots
-        left, totals, first, last = self._left_of_cuts(rows, table)
+        steps, first, last = self._steps(rows, table)
+        totals = table[:, 0].sum(axis=1, dtype=np.int64)  # whatever the feature, a row has one of its cells
         out = np.zeros((lines, self.width), np.int64)
         by_classes = utility in (Utility.MAX_OPERATOR, Utility.CENTRED)
-        fill = getattr(_kernels, "class_scores" if by_classes else f"{utility.value}_scores")
-        scratch = zeros((2, n_statistics), np.int64)
+        of_classes = "two_class_scores" if n_statistics == 2 else "class_scores"
+        fill = getattr(_kernels, of_classes if by_classes else f"{utility.value}_scores")
+        scratch = zeros((3, n_statistics), np.int64)
         fill(
-            left.reshape(lines, -1, n_statistics), totals.reshape(lines, n_statistics),
-            first.reshape(-1), last.reshape(-1), unit, centre, span, *scratch, out,
+            steps.reshape(lines, -1, n_statistics), totals, first.reshape(-1), last.reshape(-1),
+            unit, centre, span, *scratch, out,
         )  # fmt: skip
         return out.reshape(n_nodes, -1)
 
-    def _left_of_cuts(
+    def _steps(
         self, rows: slice, table: NDArray[Any]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the statistics left of every cut and of all cells, the first cut, and one beyond the last.
+    ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """Return what every cut has on its left beyond the one before, the first cut, and one after the last.
 
-        What lies left of threshold j is the sum of cells 0 to j, and of a subset the sum of its cells.
+        A threshold has one cell more; of a subset it is the difference to the subset before.
         """
-        left = np.cumsum(table, axis=2)
-        totals = left[:, :, -1].copy()
         first, last = self.low[rows].astype(np.int64), self.high[rows].astype(np.int64)
         n_sets = int(self.subsets.count.max(initial=0))
-        if n_sets > left.shape[2]:
-            left = np.pad(left, ((0, 0), (0, 0), (0, n_sets - left.shape[2]), (0, 0)))
+        if not n_sets:
+            return table, first, last
+        steps = np.pad(table, ((0, 0), (0, 0), (0, max(n_sets - table.shape[2], 0)), (0, 0)))
         for nodes, slots, sets in self._cut_by_subsets(rows):
             cells = min(sets.shape[1], table.shape[2])
-            members = sets[:, :cells].astype(np.int64)
-            left[nodes, slots, : len(sets)] = members @ table[nodes, slots, :cells]
+            members = np.diff(sets[:, :cells].astype(np.int64), axis=0, prepend=0)
+            steps[nodes, slots, : len(sets)] = members @ table[nodes, slots, :cells]
             first[nodes, slots], last[nodes, slots] = 0, len(sets)
-        return left, totals, first, last
+        return steps, first, last
 
     def _cut_by_subsets(self, rows: slice) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[np.uint8]]]:
         """Yield, for every nominal feature that is asked about: nodes, slots in them, and its subsets."""

@@ -20,16 +20,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpforest._jit import inlined, kernel
+from dpforest._jit import inlined, kernel, prefetch
 from dpforest._rows.limits import MIXTURE_UNIT
 from dpforest._structure._kernels import BLOCK, walk
 
 STEPS = 64  # of a score, per nat
+AHEAD = 8  # rows: fetching one takes as long as counting some of them
 
 
 @inlined
 def _n_blocks(cells):
     return (cells.shape[0] + BLOCK - 1) // BLOCK
+
+
+@inlined
+def _fetch(cells, order, i, asked, at, lines):
+    """Fetch what will be asked of the row `AHEAD` places on, line by line if its columns lie together."""
+    if i + AHEAD < len(order):
+        for slot in range(0, asked.shape[1], max(lines, 1)):
+            prefetch(cells, order[i + AHEAD], np.int64(asked[at, slot]))
+        prefetch(cells, order[i + AHEAD], np.int64(asked[at, asked.shape[1] - 1]))
 
 
 @kernel
@@ -80,7 +90,7 @@ def leaf_sums(levels, node_of_row, table):
 
 @kernel
 def one_cell_counts(cells, codes, node_of_row, asked, first_node, table):
-    """Add 1 to ``table[node - first_node, cell]`` for every row; the one feature asked about tells the cell.
+    """Add 1 to ``table[node - first_node, cell]`` for every row; the feature of that place tells the cell.
 
     Rows with a negative code are left out. In half the time of `cell_counts`, which does it for several.
     """
@@ -90,47 +100,53 @@ def one_cell_counts(cells, codes, node_of_row, asked, first_node, table):
         node = np.uint64(node_of_row[row])
         place = node - first  # beyond all nodes if it is before the first one
         if place < n_nodes and (codes.size == 0 or codes[row] >= 0):
-            table[place, cells[row, np.uint64(asked[node])]] += 1
+            table[place, cells[row, np.uint64(asked[place])]] += 1
 
 
 @kernel
-def cell_counts(cells, codes, node_of_row, order, asked, first_node, right, table):
-    """Add 1 to ``table[node - first_node, slot, cell, code]`` for every feature asked about in a row's node.
+def cell_counts(cells, codes, order, ends, asked, lines, table):
+    """Add 1 to ``table[place, slot, cell, code]`` for every feature asked about at a row's place.
 
-    ``asked[node]`` lists a node's features. If `right` is 1 and not 0, only right children are counted, and
-    numbered as their parents. Rows are taken in the given `order`.
+    Rows ``order[ends[place - 1]:ends[place]]`` are at a place; ``asked[place]`` lists its features. `lines`
+    is 0, or if these are always the first columns in their order, the columns in a line of memory. Without
+    codes all are 0. Rows are fetched ahead: in the order of places they lie apart, and a core would wait for
+    every one.
     """
-    for i in range(len(order)):
-        row = np.uint64(order[i])
-        node = np.int64(node_of_row[row])
-        at = (node >> right) - first_node
-        code = codes[row] if codes.size > 0 else 0
-        if code < 0 or node & right < right or not 0 <= at < len(table):
-            continue
-        place, kind = np.uint64(at), np.uint64(code)
-        for slot in range(asked.shape[1]):
-            column = np.uint64(asked[first_node + at, slot])
-            table[place, slot, cells[row, column], kind] += 1
+    begin = np.int64(0)
+    for at in range(len(table)):
+        place = np.uint64(at)
+        for i in range(begin, ends[at]):
+            _fetch(cells, order, i, asked, at, lines)
+            row = np.uint64(order[i])
+            kind = np.uint64(codes[row]) if codes.size > 0 else np.uint64(0)
+            if lines > 0:
+                for slot in range(table.shape[1]):
+                    column = np.uint64(slot)
+                    table[place, column, cells[row, column], kind] += 1
+            else:
+                for slot in range(table.shape[1]):
+                    table[place, slot, cells[row, np.uint64(asked[at, slot])], kind] += 1
+        begin = ends[at]
 
 
 @kernel
-def cell_moments(cells, levels, node_of_row, order, asked, first_node, right, table):
-    """Add (1, y), or (1, y, y**2), to ``table[node - first_node, slot, cell]``: twin of `cell_counts`."""
+def cell_moments(cells, levels, order, ends, asked, lines, table):
+    """Add (1, y), or (1, y, y**2), to ``table[place, slot, cell]``: twin of `cell_counts`."""
     with_squares = table.shape[3] == 3
-    for i in range(len(order)):
-        row = np.uint64(order[i])
-        node = np.int64(node_of_row[row])
-        at = (node >> right) - first_node
-        target = np.int64(levels[row])
-        if target < 0 or node & right < right or not 0 <= at < len(table):
-            continue
+    begin = np.int64(0)
+    for at in range(len(table)):
         place = np.uint64(at)
-        for slot in range(asked.shape[1]):
-            cell = cells[row, np.uint64(asked[first_node + at, slot])]
-            table[place, slot, cell, 0] += 1
-            table[place, slot, cell, 1] += target
-            if with_squares:
-                table[place, slot, cell, 2] += target * target
+        for i in range(begin, ends[at]):
+            _fetch(cells, order, i, asked, at, lines)
+            row = np.uint64(order[i])
+            target = np.int64(levels[row])
+            for slot in range(table.shape[1]):
+                cell = cells[row, np.uint64(asked[at, slot])]
+                table[place, slot, cell, 0] += 1
+                table[place, slot, cell, 1] += target
+                if with_squares:
+                    table[place, slot, cell, 2] += target * target
+        begin = ends[at]
 
 
 @inlined

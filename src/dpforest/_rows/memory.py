@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -47,7 +48,13 @@ class MemoryRows:
     ) -> None:
         if len(cells) > MAX_ROWS:
             raise ValueError("A table has at most 2**40 rows (dpforest._rows.MAX_ROWS).")
-        grid.check(cells, target)
+        if len(cells) != len(target):
+            raise RuntimeError("The encoded rows do not have the shape of the schema; nothing was counted.")
+
+        def check(begin: int, end: int) -> None:
+            grid.check(cells[begin:end], target[begin:end])
+
+        in_parts(check, len(cells), n_threads, BLOCK_ROWS)
         self._cells, self._target = cells, target.astype(np.int32, copy=False)
         self._grid = grid
         self._n_threads = n_threads
@@ -87,7 +94,7 @@ class MemoryRows:
         return self._target >= 0
 
     def fold(self, table: TableSpec) -> NDArray[Any]:
-        """Add the tables of all threads, each of which counts blocks that lie together."""
+        """Add the tables of all threads."""
         return fold_blocks(self._blocks, table, self._grid, self._n_threads)
 
 
@@ -109,7 +116,7 @@ def fold_blocks(
     grid : Grid
         What the rows were checked against.
     n_threads : int
-        Threads; each counts blocks that lie together.
+        Threads; whichever is done with a block takes the next one.
     done : callable, optional
         Called, in the thread, with the place of every block that has been counted.
     """
@@ -118,13 +125,18 @@ def fold_blocks(
     n_rows = blocks[-1].first + len(blocks[-1].cells) if blocks else 0
     is_narrow = table.counts_rows and n_rows <= ROWS_IN_INT32
 
+    left = deque(range(len(blocks)))
+
     def count(begin: int, end: int) -> NDArray[Any]:
         out = zeros(table.shape, np.int32 if is_narrow else np.int64)
-        for place in range(begin, end):
+        while True:
+            try:
+                place = left.popleft()
+            except IndexError:  # not asked for before: another thread may take the last one
+                return out
             table.add(blocks[place], out)
             if done is not None:
                 done(place)
-        return out
 
     total, *others = in_parts(count, len(blocks), n_threads)
 

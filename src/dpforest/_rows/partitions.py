@@ -49,6 +49,22 @@ class PartitionError(Exception):
         self.number, self.kind = number, type(error).__name__
 
 
+class UncountedError(RuntimeError):
+    """Rows could not be counted.
+
+    Parameters
+    ----------
+    message : str
+        What may be told.
+    partition : int or None
+        Which one it was, if that is known.
+    """
+
+    def __init__(self, message: str, partition: int | None) -> None:
+        super().__init__(message)
+        self.partition = partition
+
+
 def seal_of(arrays: Iterable[NDArray[Any]]) -> bytes:
     """Return a digest of rows, by which they are known if they are made again."""
     seal = hashlib.blake2b(digest_size=16)
@@ -108,8 +124,9 @@ def on_cluster(step: Callable[..., Any], *arguments: Any, files: Callable[[], li
         if isinstance(error, PartitionError):
             kind, where = error.kind, [f"partition {error.number}", *where]
         of = f" of {', '.join(where)}" if where else ""
-        raise RuntimeError(
-            f"The cluster could not count the rows{of} ({kind}); nothing is released."
+        raise UncountedError(
+            f"The cluster could not count the rows{of} ({kind}); nothing is released.",
+            getattr(error, "number", None),
         ) from None
 
 

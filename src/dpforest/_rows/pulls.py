@@ -132,12 +132,12 @@ class Pulls(_Spec):
         return 2, *self.table.shape
 
     def rows_of(self, block: Block) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Cells and targets of the rows of a block that pull; which they are is remembered between passes."""
-        cells, target = block.cells, _target(block, self.residual)
+        """Cells and targets of the rows of a block that pull."""
+        target = _target(block, self.residual)
         if self.sample is None:
-            return cells, target
-        taken = block.remember("pulling", self.sample, lambda sample: _first_part(sample, block))
-        return cells[taken], target[taken]
+            return block.cells, target
+        cells, taken = _sampled("pulling", self.sample, block, len(self.table))
+        return cells, target[taken]
 
     def add(self, block: Block, out: NDArray[Any]) -> None:
         """Add the rows of a block."""
@@ -180,8 +180,8 @@ class Bends(_Spec):
 
         cells, target = block.cells, _target(block, self.pulls.residual)
         if self.sample is not None:
-            taken = _first_part(self.sample, block)
-            cells, target = cells[taken], target[taken]
+            cells, taken = _sampled("steering", self.sample, block, len(self.pulls.table))
+            target = target[taken]
         weight = np.rint(_WEIGHT * self._bends(cells, target)).astype(np.int64)
         widths = np.array([part.shape[1] for part in self.values], np.int64)
         starts = np.concatenate([[0], np.cumsum([part.size for part in self.values])[:-1]]).astype(np.int64)
@@ -208,9 +208,23 @@ class Bends(_Spec):
         return np.where(target >= 0, 1 - (shares**2).sum(axis=1), 0.0)
 
 
-def _first_part(sample: Assignment, block: Block) -> NDArray[np.intp]:
-    """Places of the rows of a block that a sample puts in part 0."""
-    return np.flatnonzero(sample.of(block.first, len(block.cells)) == 0)
+def _sampled(
+    name: str, sample: Assignment, block: Block, n_features: int
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Cells of features of the rows that a sample puts in part 0, and their places in the block.
+
+    Remembered between passes, of which there are many: drawing a sample and picking up its rows, which lie
+    apart, takes longer than a pass over them.
+    """
+
+    def draw(sample: Assignment) -> NDArray[np.intp]:
+        return np.flatnonzero(sample.of(block.first, len(block.cells)) == 0)
+
+    taken = block.remember(name, sample, draw)
+    cells = block.remember(
+        f"{name} cells", sample, lambda _: np.ascontiguousarray(block.cells[taken, :n_features])
+    )
+    return cells, taken
 
 
 @lru_cache(maxsize=1)

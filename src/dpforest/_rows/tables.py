@@ -24,7 +24,7 @@ from dpforest._threads import zeros
 
 # Tables of one pass stay below this many entries; wider levels take one pass per group of nodes.
 MAX_TABLE_ENTRIES = 2**25
-_CACHE = 2**23  # bytes; what cores share is larger, but shared
+_LINE = 64  # bytes that come from memory together
 SHARE_UNIT = 4096  # shares of classes are whole multiples of 1 / SHARE_UNIT where mixtures are scored
 NO_LIMIT = 2**62  # no sum of squares of a row's values comes near it
 MOST_OF_SCORE = 2.0**40  # of one score: no sum of them leaves what an index can be made of
@@ -343,12 +343,36 @@ class _ByCell(_Walked):
         return self._way.nodes(block, range(first, last + 1))
 
     @cached_property
-    def _asked(self) -> tuple[NDArray[np.int32], int, int]:
-        """Features of every node that may be counted, the first node of the table, and if only right ones."""
+    def _asked(self) -> NDArray[np.int32]:
+        """Features of every node of the table."""
         asked = self.asked.reshape(-1, self.asked.shape[2])
-        if self.right_only:
-            asked = np.ascontiguousarray(asked[1::2])
-        return asked, self.here.start, int(self.right_only)
+        return np.ascontiguousarray((asked[1::2] if self.right_only else asked)[self.here])
+
+    def _by_node(
+        self, block: Block, nodes: NDArray[Any], codes: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], int]:
+        """Order the rows that count by node: then one node's part of the table at a time is in the cache.
+
+        Returns the order, where the rows of every node of the table end, and the last arguments of kernels.
+        """
+        first, n_nodes = self.here.start, self.here.stop - self.here.start
+        places = nodes >> 1 if self.right_only else nodes
+        counts = (nodes & 1).astype(np.bool_) if self.right_only else np.ones(len(nodes), np.bool_)
+        if n_nodes < self._n_nodes:
+            counts &= (places >= first) & (places < first + n_nodes)
+        if codes.size:
+            counts &= codes >= 0
+        rows = np.flatnonzero(counts)
+        # of 16 bits numbers are sorted several times faster
+        at = (places[rows] - first).astype(np.uint16 if n_nodes <= 2**16 else np.int64)
+        ends = np.cumsum(np.bincount(at, minlength=n_nodes))
+        order = rows if n_nodes == 1 else rows[np.argsort(at, kind="stable")]
+        return order, ends, self._asked, self._lines(block.cells)
+
+    def _lines(self, cells: NDArray[Any]) -> int:
+        """Columns in a line of memory if every node asks about the first ones in their order, else 0."""
+        asks_first = (self._asked == np.arange(self._asked.shape[1])).all()
+        return _LINE // cells.itemsize if asks_first else 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -377,13 +401,13 @@ class CellCounts(_ByCell):
         """Add the rows of a block."""
         from dpforest._rows import _kernels
 
-        codes, (asked, first, right) = self._codes(block), self._asked
+        codes = self._codes(block)
         for nodes in self._nodes(block):
-            if out.shape[1] == out.shape[3] == 1 and not right:
-                _kernels.one_cell_counts(block.cells, codes, nodes, asked[:, 0], first, out[:, 0, :, 0])
+            if out.shape[1] == out.shape[3] == 1 and not self.right_only:
+                of_table = self._asked[:, 0], self.here.start, out[:, 0, :, 0]
+                _kernels.one_cell_counts(block.cells, codes, nodes, *of_table)
             else:
-                order = _order(nodes, out)
-                _kernels.cell_counts(block.cells, codes, nodes, order, asked, first, right, out)
+                _kernels.cell_counts(block.cells, codes, *self._by_node(block, nodes, codes), out)
 
     def _codes(self, block: Block) -> NDArray[np.int32]:
         """Code of every row; negative: leave the row out; none at all: every row has code 0."""
@@ -424,14 +448,7 @@ class CellMoments(_ByCell):
         if self.squares and levels > ERROR_LEVELS:
             target = target * ERROR_LEVELS // levels  # at most 2**27 on the way; -1 stays negative
         for nodes in self._nodes(block):
-            _kernels.cell_moments(block.cells, target, nodes, _order(nodes, out), *self._asked, out)
-
-
-def _order(nodes: NDArray[Any], table: NDArray[Any]) -> NDArray[np.int64]:
-    """Order rows by node where the table has no room in the cache: then that of one node at a time has."""
-    if table.nbytes <= _CACHE:
-        return np.arange(len(nodes))
-    return np.argsort(nodes, kind="stable")
+            _kernels.cell_moments(block.cells, target, *self._by_node(block, nodes, target), out)
 
 
 def fold_by_nodes(rows: Rows, table: CellCounts | CellMoments) -> Iterator[tuple[slice, NDArray[Any]]]:

@@ -36,6 +36,7 @@ _WALL = 3072 << 2 * POSITION_BITS  # squared length from where on the wall pushe
 _REMEMBERED = 40
 _FREE_STEPS = 2000  # a search that is steered well takes 10 to 50, next to separable classes some hundreds
 _SHORTEST = 2.0**-40
+_STEERED_AT = (4, 20)  # steps after which the second derivative is asked for anew
 
 
 class Known(NamedTuple):
@@ -88,7 +89,7 @@ def minimum(
     pairs: list[tuple[FloatArray, FloatArray]] = []
     n_steps = 0
     while _length(here) > known.tolerance:
-        if n_steps in (2, 5, 10):
+        if n_steps in _STEERED_AT:
             inverse, pairs = steer(at), []
         step = -_two_loops(here, pairs, _with_wall(inverse, at, known))
         falling = _product(step, here)

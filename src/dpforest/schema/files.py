@@ -21,7 +21,9 @@ from dpforest.schema.delimited import TextFile
 from dpforest.schema.errors import SchemaError
 from dpforest.schema.streams import Stream, places_of
 
-__all__ = ["ArrowFile", "Files", "check_columns", "is_text", "kind_of", "open_file", "open_files"]
+__all__ = [
+    "ArrowFile", "Files", "broken_column", "check_columns", "is_text", "kind_of", "open_file", "open_files",
+]  # fmt: skip
 
 _CSV, _TSV = (".csv", ".txt"), (".tsv", ".tab")
 _PARQUET, _FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
@@ -106,6 +108,19 @@ def kind_of(found: Any) -> str:
     return str(found)
 
 
+def broken_column(path: PurePath, names: Sequence[str], filesystem: Any = None) -> str | None:
+    """Return the first column of a Parquet file that cannot be read to its end; None if all can."""
+    parquet = import_module("pyarrow.parquet")
+    for name in names:
+        try:
+            with parquet.ParquetFile(str(path), filesystem=filesystem) as file:
+                for _ in file.iter_batches(_BATCH_ROWS, columns=[name]):
+                    pass
+        except Exception:  # whatever it says may quote the file
+            return name
+    return None
+
+
 class _Typed(Protocol):
     """A file that tells the types of its columns."""
 
@@ -153,8 +168,8 @@ class ArrowFile(Stream):
     def read(self, names: Sequence[str]) -> Iterator[list[Column]]:
         """Yield pieces of the named columns."""
         places_of(names, self.names, self.path)
-        batches = self._guarded(lambda: self._batches(list(names)))
-        while (batch := self._guarded(lambda: next(batches, None))) is not None:
+        batches = self._guarded(lambda: self._batches(list(names)), names)
+        while (batch := self._guarded(lambda: next(batches, None), names)) is not None:
             places = places_of(names, batch.schema.names, self.path)
             yield [ArrowColumn(batch.column(place)) for place in places]
 
@@ -180,7 +195,7 @@ class ArrowFile(Stream):
             for number in range(file.num_record_batches):
                 yield file.get_batch(number)
 
-    def _guarded(self, step: Any) -> Any:
+    def _guarded(self, step: Any, names: Sequence[str] = ()) -> Any:
         try:
             import_module("pyarrow")
         except ImportError as lacking:
@@ -192,13 +207,15 @@ class ArrowFile(Stream):
         except OSError as error:
             if error.errno is not None:  # the file system's, not about what is in the file
                 raise
-            raise ValueError(self._broken) from None
+            raise ValueError(self._broken(names)) from None
         except Exception:
             # pyarrow's messages may quote the file.
-            raise ValueError(self._broken) from None
+            raise ValueError(self._broken(names)) from None
 
-    @property
-    def _broken(self) -> str:
+    def _broken(self, names: Sequence[str]) -> str:
+        column = broken_column(self.path, names) if self.is_parquet else None
+        if column is not None:
+            return f"{self.path} is broken: its column {column!r} cannot be read."
         return f"{self.path} is not a {self.path.suffix} file, or is broken."
 
 

@@ -8,6 +8,7 @@ same columns, as those of a folder must (`files`). Only names and types are look
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,11 +18,12 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import Any
 
-from dpforest.schema.files import check_columns, kind_of
+from dpforest.schema.files import broken_column, check_columns, kind_of
 
 __all__ = ["FilesBehind", "Footer", "steady"]
 
 _AT_ONCE = 16  # footers; those of a distant store take a while each
+_LONGEST_LOOK = 30.0  # seconds, for the file that rows could not be read from
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +102,36 @@ class FilesBehind:
         for file in found:
             check_columns(file, [name for name in self.columns if name in told], kinds)
 
+    def check_pages(self, hint: str, partition: int | None, until: float) -> None:
+        """Refuse a file that has a column that cannot be read, if one is found in time.
+
+        Begins with files that a hint names or that have the number of the partition.
+        """
+        by_number = {partition: 0}
+        places = range(len(self.files))
+        for at in sorted(places, key=lambda at: (str(self.files[at].path) not in hint, by_number.get(at, 1))):
+            file = self.files[at]
+            if time.monotonic() > until or file.schema is None:
+                return
+            names = [name for name in self.columns if name in file.names]
+            column = broken_column(file.path, names, file.filesystem)
+            if column is not None:
+                raise ValueError(f"{file.path} is broken: its column {column!r} cannot be read.") from None
+
 
 @contextmanager
 def steady(tables: Sequence[FilesBehind]) -> Iterator[None]:
-    """Refuse files that do not fit each other, or that change while the block runs."""
+    """Refuse files that do not fit each other, that change while the block runs, or that make it fail."""
     before = [(file, file.mark) for table in tables for file in table.files]
     for table in tables:
         table.check()
-    yield
+    try:
+        yield
+    except RuntimeError as error:  # a cluster does not tell the column, and perhaps not the file
+        until = time.monotonic() + _LONGEST_LOOK
+        for table in tables:
+            table.check_pages(str(error), getattr(error, "partition", None), until)
+        raise
     for file, mark in before:
         if file.mark != mark:
             raise ValueError(f"{file.path} was changed while it was read.")

@@ -19,8 +19,9 @@ from dpforest.papers.baselines import (
     RanaForestClassifier,
     XinForestClassifier,
 )
+from dpforest.papers.baselines.greedy import coarse
 from dpforest.privacy import PrivacyLeakWarning
-from dpforest.schema import Classes, Nominal, Numeric, Schema
+from dpforest.schema import Classes, Date, Nominal, Numeric, Schema
 from tests.forests.test_papers import epsilons, leaf_rate
 from tests.neighbours import neighbours
 
@@ -103,6 +104,16 @@ def test_numeric_features_are_cut_into_public_bins(estimator):
     assert model.schema is schema  # what the user declared stays as it is
     with pytest.raises(ValueError, match=r"bins=5.*power of two"):
         estimator(bins=5, schema=schema).fit(table, Y)
+
+
+def test_dates_are_cut_into_public_bins_too():
+    dates = Date("2020-01-01", "2020-12-31")
+    schema = Schema({"visit": dates, "age": Numeric(0, 100, transform="asinh")}, Classes([0, 1]))
+    found = coarse(schema, 8).features
+    assert [feature.bins for feature in found.values()] == [8, 8]
+    assert found["visit"].cell_of("2020-07-03") == 4
+    rows = [["2020-02-01", 3], [None, 50], ["2020-12-01", 9]] * 20
+    assert FletcherIslamForestClassifier(3, schema=schema).fit(rows, [0, 1, 1] * 20).guarantee_.is_proven
 
 
 @pytest.mark.parametrize(("n_trees", "distinct"), [(3, 3), (4, 4), (6, 4)])

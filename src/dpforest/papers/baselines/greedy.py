@@ -20,7 +20,7 @@ from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leave
 from dpforest.forests.parameters import Rule, choice, parameters, real
 from dpforest.forests.pools import splits_and_leaves
 from dpforest.privacy import Pool
-from dpforest.schema import Numeric, Schema
+from dpforest.schema import Date, Numeric, Schema
 
 BINS_BY_DEFAULT = 8
 
@@ -60,10 +60,16 @@ def coarse(schema: Schema, bins: int) -> Schema:
     Schema(age: Numeric(0, 100, bins=4), ward: Nominal(['a', 'b']))
     """
     features = {
-        name: replace(feature, bins=min(bins, feature.bins)) if isinstance(feature, Numeric) else feature
+        name: _coarser(feature, min(bins, feature.bins)) if isinstance(feature, Numeric) else feature
         for name, feature in schema.features.items()
     }
     return Schema(features, schema.target)
+
+
+def _coarser(feature: Numeric, bins: int) -> Numeric:
+    if isinstance(feature, Date):  # is made of dates, not of its fields
+        return Date(feature.first, feature.last, bins)
+    return replace(feature, bins=bins)
 
 
 @parameters
