@@ -20,6 +20,7 @@ from dpforest.papers.experiments.methods import Factory, register
 from dpforest.papers.published import (
     PublishedForest,
     domain_of,
+    local_sensitivity_forest,
     partitioning_ensemble,
     random_decision_trees,
     raw_matrix,
@@ -223,6 +224,12 @@ def register_all() -> None:
             about=f"dpRF{letters} as published, sizes chosen on validation rows and not paid for",
             **counts,
         )
+    register(
+        "DP-DF as called",
+        reading(local_sensitivity_forest, SIZES, as_called=True),
+        about="DP-DF with the slips in how the notebook of Consul and Williamson calls it",
+        broken="local_sensitivity_forest",
+    )
     supervised = {"broken": "partitioning_ensemble", "broken_when": ("label_only=False",)}
     for name, about, fixed in (
         ("SPE other features", "a path draws no feature twice", {"repeat_features": False}),
