@@ -117,6 +117,13 @@ system(
     broken="dipri_me", when=(*NOT_UNIFORM, "version 2020"), variant="exponential", version="2020",
 )  # fmt: skip
 register(
+    "DiPriMe 2020 text",
+    estimator(FORESTS, *DIPRIME, variant="exponential", version="2020 text", as_published=True),
+    about="the first version with the budgets and scores of its text",
+    broken="dipri_me",
+    broken_when=(*NOT_UNIFORM, "version 2020", "version 2020 text"),
+)
+register(
     "Median",  # the paper's own form, with a budget at which its noise has no effect
     estimator(FORESTS, *DIPRIME, variant="exponential", disjoint=False, epsilon=1e9, as_published=True),
     about="medians of the best of K features, all rows, no noise",
