@@ -20,7 +20,7 @@ DEPTHS = {
 
 EXPERIMENTS = (
     Experiment(
-        name="consul2021-reading",
+        name="consul2021-reading1",
         title="Accuracy of DP-DF as the notebook calls it, at epsilon 1",
         paper=CONSUL_2021("Table 2, another reading"),
         task="classification",
@@ -44,7 +44,7 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="consul2021-reading-nodes",
+        name="consul2021-reading2",
         title="Mean number of nodes in a tree of DP-DF as the notebook calls it, Robot data",
         paper=CONSUL_2021("Section 4.3, another reading"),
         task="classification",
