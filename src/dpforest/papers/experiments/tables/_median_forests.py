@@ -154,8 +154,9 @@ def hyperparameter_panels(name: str, paper: Paper, method: str) -> tuple[Experim
             repeats=1,
             quick_repeats=1,
             notes=(
-                "The paper's text gives no numbers for this figure; the grid is that of the authors' notebook, "
-                "which fits every cell once. Depth 8; 10 trees, 10 features, share one half where not varied."
+                "The paper's text gives no numbers for this figure; the grid is that of the authors' "
+                "notebook, which fits every cell once. Depth 8; 10 trees, 10 features, share one half where "
+                "not varied."
             ),
         )
 
