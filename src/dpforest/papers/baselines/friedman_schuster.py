@@ -21,7 +21,7 @@ from dpforest._trees.growers import Level, draw_features, grow
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
-from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, whole
+from dpforest.forests.parameters import ANY_DEPTH, MAX_DEPTH, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.papers.baselines.greedy import CRITERIA, CRITERION_PARAMETER, CRITERION_RULE, Criterion
 from dpforest.privacy import Kind, Pool, Query
@@ -90,6 +90,7 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
         "pruning": choice(True, False),
     }
     _published: ClassVar[str] = "greedy_tree"
+    _published_depth: ClassVar[int] = ANY_DEPTH
 
     def _paper_options(self) -> dict[str, Any]:
         return {"max_depth": self.max_depth, "criterion": self.criterion, "pruning": self.pruning}
