@@ -13,11 +13,13 @@ from dpforest.papers.published import (
     greedy_tree,
     local_sensitivity_forest,
     maximal_vote_forest,
+    private_extra_trees,
     private_random_forest,
     relaxed_forest,
 )
 from dpforest.papers.published.bootstrap_forests import bootstrap
 from dpforest.papers.published.draws import probabilities
+from dpforest.papers.published.extra_trees import noisy_shares, random_split
 from dpforest.papers.published.greedy_smooth import attribute_exponents as smooth_exponents
 from dpforest.papers.published.greedy_tree import _Growing, _Node
 from dpforest.papers.published.local_sensitivity import Grown, prune
@@ -33,6 +35,7 @@ from tests.papers.published.test_flaws_of_median_forests import keeps_word, prom
 
 FORMS = {
     "DP-RF": lambda *a, **o: private_random_forest(*a, **{"epsilon": 10.0, "max_depth": 3, **o}),
+    "DP-ERT": lambda *a, **o: private_extra_trees(*a, **{"epsilon": 20.0, "max_depth": 6, **o}),
     "FS": lambda *a, **o: greedy_tree(*a, **{"epsilon": 10.0, **o}),
     "FS, gini": lambda *a, **o: greedy_tree(*a, **{"epsilon": 10.0, "criterion": "gini", **o}),
     "FS, gain": lambda *a, **o: greedy_tree(*a, **{"epsilon": 20.0, "criterion": "information_gain", **o}),
@@ -187,6 +190,29 @@ def test_as_called_trees_have_no_end_and_rows_no_way_down(rng):
     assert min(tree.is_node.sum() for tree in called.trees) > 20
     assert len(np.unique(usual.votes(X).argmax(axis=1))) == 2
     assert (called.votes(X).argmax(axis=1) == 1).all()  # the most common class
+
+
+def test_random_trees_cut_what_is_left_and_sets_of_categories(rng):
+    """Every set of categories but all and none, with its complement once; thresholds inside the range."""
+    domain = Domain(np.zeros(2), np.array([1.0, 5.0]), np.array([0, 4]), n_classes=2)
+    left = Ranges.whole(domain).divide(Split(0, 0.3))[0]
+    cuts = [random_split(0, left, rng).threshold for _ in range(200)]
+    assert 0 <= min(cuts) < 0.05 < 0.25 < max(cuts) <= 0.3
+    sets = {tuple(random_split(1, left, rng).categories) for _ in range(400)}
+    assert len(sets) == 2 ** (4 - 1) - 1
+    assert all(0 < len(one) < 4 for one in sets)
+
+
+def test_leaves_without_rows_have_shares_that_noise_never_has(rng):
+    """A share of exactly 1 is impossible without a row; with one it needs a count and none beside it."""
+    broken = promise("leaves without rows", "private_extra_trees")
+    empty = noisy_shares(np.zeros((2000, 2)), 1.0, rng)
+    assert ((empty > 0) & (empty < 1)).all()
+    one = noisy_shares(np.tile([0.0, 1.0], (4000, 1)), 1.0, rng)
+    chance = 0.5 * (1 - 0.5 * math.exp(-1))
+    assert chance == pytest.approx(0.41, abs=0.005)
+    assert stats.binomtest(int((one[:, 1] == 1).sum()), 4000, chance).pvalue > 1e-6
+    assert broken.loss == math.inf
 
 
 def test_mean_impurities_choose_almost_at_random():

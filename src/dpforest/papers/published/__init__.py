@@ -10,10 +10,10 @@ Modules, in the order of their dependence: `domain` (public facts and raw rows),
 `median_forest` (Consul and Williamson, 2020 and 2021), `smooth_sensitivity` (Fletcher and Islam, 2017),
 `random_trees` (Bojarski and others, 2014), `partitioning` (Huang, Lei and Kaban, 2022), and one per system
 that these compare with: `jpw` (Jagannathan and others, 2012), `semi_supervised_rdt` (Jagannathan and others,
-2013), `linear_predictor` (Long and Sakuma, 2017), `greedy_tree` (Friedman and Schuster, 2010); on the trees
-of `multiway`, `private_random_forest` (Patil and Singh, 2014), `bootstrap_forests` (Rana and others, 2015;
-Liu and others, 2018), `local_sensitivity` (Fletcher and Islam, 2015) and `greedy_smooth` (Xin and others,
-2019). `broken_promises` says what each gets wrong.
+2013), `linear_predictor` (Long and Sakuma, 2017), `extra_trees` (DP-ERT of Consul and Williamson),
+`greedy_tree` (Friedman and Schuster, 2010); on the trees of `multiway`, `private_random_forest` (Patil and
+Singh, 2014), `bootstrap_forests` (Rana and others, 2015; Liu and others, 2018), `local_sensitivity` (Fletcher
+and Islam, 2015) and `greedy_smooth` (Xin and others, 2019). `broken_promises` says what each gets wrong.
 
 All fits have the form `fit(X, y, domain, rng, *, epsilon, ...)` and return a `PublishedForest`.
 """
@@ -21,6 +21,7 @@ All fits have the form `fit(X, y, domain, rng, *, epsilon, ...)` and return a `P
 from dpforest.papers.published.bootstrap_forests import maximal_vote_forest, relaxed_forest
 from dpforest.papers.published.broken_promises import BROKEN_PROMISES, BrokenPromise, promises, reasons
 from dpforest.papers.published.domain import Domain, domain_of, raw_matrix, raw_target
+from dpforest.papers.published.extra_trees import private_extra_trees
 from dpforest.papers.published.forest import PublishedForest
 from dpforest.papers.published.greedy_smooth import greedy_smooth_forest
 from dpforest.papers.published.greedy_tree import greedy_tree
@@ -48,6 +49,7 @@ __all__ = [
     "noisy_count_forest",
     "output_perturbation",
     "partitioning_ensemble",
+    "private_extra_trees",
     "private_random_forest",
     "promises",
     "random_decision_trees",

@@ -267,6 +267,18 @@ BROKEN_PROMISES: Mapping[str, tuple[BrokenPromise, ...]] = {
         _EMPTY_LEAF,
         _BINNED_DEPTH,
     ),
+    "private_extra_trees": (
+        BrokenPromise(
+            "leaves without rows",
+            "such a leaf has shares at random and no noise, which are never 0; one row and a budget of 1 "
+            "give its class a share of exactly 1 with probability 0.41",
+            claimed=1.0,
+            loss=math.inf,
+            when="classification",
+        ),
+        _LEAF_MEAN,
+        _EMPTY_LEAF,
+    ),
     "greedy_tree": (_FLOATS,),
     "maximal_vote_forest": (_BOOTSTRAP, _BINNED_DEPTH),
     "relaxed_forest": (

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from dpforest.papers.experiments.experiment import Cell, Setting
 from dpforest.papers.experiments.methods import AS_PUBLISHED, MethodNotAvailableError, find
 from dpforest.papers.experiments.metrics import Fold, register_metric
-from dpforest.papers.experiments.readings import AsRead
 from dpforest.papers.published import raw_matrix
 from dpforest.papers.published.multiway import MultiwayForest, MultiwayTree, bin_codes
 from dpforest.papers.published.trees import LEAF, BinaryTree
@@ -107,7 +106,7 @@ class _Histogram(_Measured):
 
 def mean_nodes(model: Any, fold: Fold) -> float:
     """Return the mean number of nodes in the trees of a paper's own form, leaves included."""
-    forest: Any = model.forest_ if isinstance(model, AsRead) else getattr(model, "published_", None)
+    forest: Any = getattr(model, "published_", None)
     if forest is None:
         raise MethodNotAvailableError("nodes of the papers' own forms are counted.")
     return float(np.mean([_is_node(tree).sum() for tree in forest.trees]))
