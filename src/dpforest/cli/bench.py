@@ -57,7 +57,7 @@ def list_command(plugins: tuple[str, ...]) -> None:
 
 @bench.command(cls=AnsweringCommand)
 @click.argument("names", nargs=-1, metavar="TABLE...")
-@click.option("--all", "everything", is_flag=True, help="Every table, those with the fewest fits first.")
+@click.option("--all", "everything", is_flag=True, help="Every table.")
 @_quick
 @_folder
 @click.option("--jobs", type=int, default=2, show_default=True, help="Processes; -1 for all cores.")
@@ -70,6 +70,11 @@ def list_command(plugins: tuple[str, ...]) -> None:
     metavar="SECONDS",
     help="Fits that take longer are repeated as in a quick run only.",
 )
+@click.option(
+    "--kept",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Condensed results, such as docs/results; what has enough repeats there is not run again.",
+)
 @click.option("--retry", is_flag=True, help="Run fits again that failed before.")
 @_plugins
 def run(
@@ -80,29 +85,31 @@ def run(
     jobs: int,
     repeats: int | None,
     slow: float | None,
+    kept: Path | None,
     retry: bool,
     plugins: tuple[str, ...],
 ) -> None:
     """Run tables, or go on where an earlier run stopped.
 
-    TABLE may be a paper, such as huang2022, for all of its tables; --all takes every table. Results are
-    appended to FOLDER/TABLE.csv, those of quick runs to FOLDER/TABLE-quick.csv. The exit code is 1 if a fit
-    failed or a dataset is missing, 130 after Ctrl-C.
+    TABLE may be a paper, such as huang2022, for all of its tables; --all takes every table. Those with the
+    fewest fits left come first. Results are appended to FOLDER/TABLE.csv, those of quick runs to
+    FOLDER/TABLE-quick.csv. The exit code is 1 if a fit failed or a dataset is missing, 130 after Ctrl-C.
     """
     _import(plugins)
     from dpforest.papers.experiments import experiment_names, experiments_of
     from dpforest.papers.experiments import run as run_experiment
-    from dpforest.papers.experiments.jobs import jobs_of
+    from dpforest.papers.experiments.runner import jobs_left
 
     if everything == bool(names):
         raise click.UsageError("name tables, or give --all.")
     wanted = [one for name in names or experiment_names() for one in experiments_of(name)]
-    if everything:
-        wanted.sort(key=lambda one: len(list(jobs_of(one, quick, repeats))))
+    wanted.sort(key=lambda one: len(jobs_left(one, quick, repeats, slow=slow, kept=kept)))
     summaries = {}
     for experiment in wanted:
         note(f"{experiment.name}: {experiment.title}")
-        done = run_experiment(experiment, folder, quick, jobs, repeats=repeats, slow=slow, retry_failed=retry)
+        done = run_experiment(
+            experiment, folder, quick, jobs, repeats=repeats, slow=slow, kept=kept, retry_failed=retry
+        )
         summaries[experiment.name] = done
         note(str(done))
         if done.interrupted:

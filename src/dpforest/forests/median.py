@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     pass
 
 Variant = Literal["uniform", "exponential", "permute_and_flip"]
-Version = Literal["2020", "2021"]
+Version = Literal["2020", "2020 text", "2021"]
 _DEPTH = (
     "None picks the deepest tree whose leaves hold `expected_leaf_rows` rows on average, by a noisy count."
 )
@@ -56,7 +56,7 @@ class _MedianForest(PrivateForest):
         "split_share": real(0, 1),
         "expected_leaf_rows": real(0, math.inf),
         "disjoint": choice(True, False),
-        "version": choice("2020", "2021"),
+        "version": choice("2020", "2020 text", "2021"),
     }
 
     def _pools(self) -> list[Pool]:
@@ -130,8 +130,9 @@ _OWN_PARAMETERS = """n_estimators : int, default=10
     disjoint : bool, default=True
         True puts each row in one secret random tree; False puts every row in every tree at epsilon divided by
         the number of trees (2020, Algorithm 2).
-    version : {{"2020", "2021"}}, default="2021"
-        Which paper ``as_published=True`` follows; the rigorous form is the same for both.
+    version : {{"2020", "2020 text", "2021"}}, default="2021"
+        Which paper ``as_published=True`` follows; the rigorous form is the same for all. Text and algorithms
+        of the first one differ: ``"2020"`` follows the algorithms.
     """
 
 

@@ -77,9 +77,7 @@ def test_pruning_changes_nothing_but_votes():
     )
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"criterion": "gain_ratio"}, {"n_estimators": 2}, {"as_published": True}, {"max_depth": None}]
-)
+@pytest.mark.parametrize("wrong", [{"criterion": "gain_ratio"}, {"n_estimators": 2}, {"max_depth": None}])
 def test_what_it_has_not_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         FriedmanSchusterTreeClassifier(**DECLARED, **wrong).fit(X, Y)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpforest.papers.baselines import JPWForestClassifier
 from dpforest.papers.baselines.jpw import jpw_depth
@@ -72,8 +73,7 @@ def test_all_small_neighbours_keep_epsilon():
 
 def test_one_row_more_makes_the_original_deeper():
     """Probability 1 against 0: the promise that the registry names is broken."""
-    (broken,) = BROKEN_PROMISES["noisy_count_forest"]
-    assert broken.loss == math.inf
+    assert BROKEN_PROMISES["noisy_count_forest"][0].loss == math.inf
     depths = []
     for n_rows in (1023, 1024):
         model = JPWForestClassifier(schema=FOUR_VALUES, as_published=True)
@@ -82,28 +82,46 @@ def test_one_row_more_makes_the_original_deeper():
     assert depths == [3, 4]
 
 
-def test_noise_of_the_original_is_laplace_in_empty_leaves_too():
-    """20000 leaves of trees without rows: mean absolute noise N / epsilon, relative standard error 0.007."""
+def test_labels_of_the_original_are_those_of_whole_noisy_counts():
+    """One leaf, three rows against one, budget 1: the chance of the minority from the law of the noise."""
     domain = Domain(np.zeros(1), np.ones(1), np.zeros(1, int), n_classes=2)
-    nobody = np.empty((0, 1)), np.empty(0, int)
-    rng = np.random.default_rng(1)
-    forest = noisy_count_forest(*nobody, domain, rng, epsilon=2.0, n_trees=10_000, max_depth=0)
-    noise = forest.noisy_counts(forest.seeds)
-    assert np.abs(noise).mean() == pytest.approx(10_000 / 2, rel=0.04)
-    assert (noise > 0).mean() == pytest.approx(0.5, abs=0.02)  # standard error 0.0035
-    np.testing.assert_array_equal(noise, forest.noisy_counts(forest.seeds))
+    X, y = np.full((4, 1), 0.5), np.array([0, 0, 0, 1])
+
+    def at_least(count, value):  # whole part of count + Laplace(1), not below 0
+        return 1.0 if value <= 0 else stats.laplace.sf(value - count)
+
+    def exactly(count, value):
+        return at_least(count, value) - at_least(count, value + 1)
+
+    # of equal counts the class of the first row wins, which is the minority's one time in four
+    chance = sum(exactly(1, v) * (1 - at_least(3, v) + exactly(3, v) / 4) for v in range(60))
+    named = [
+        noisy_count_forest(X, y, domain, np.random.default_rng(seed), epsilon=1.0, n_trees=1, max_depth=0)
+        .votes(X[:1])
+        .argmax()
+        for seed in range(4000)
+    ]
+    assert stats.binomtest(int(sum(named)), 4000, chance).pvalue > 1e-6
+
+
+def test_a_leaf_without_rows_has_no_noise():
+    """Either label half of the time; one row makes the other one rarer than the budget allows."""
+    broken = next(one for one in BROKEN_PROMISES["noisy_count_forest"] if one.what == "leaves without rows")
+    tail = stats.laplace.sf
+    # the row's class wins unless the other count is larger: the whole parts of L and of 1 + L
+    larger = sum((tail(v - 1 - 1) - tail(v - 1) if v > 1 else 1 - tail(0)) * tail(v) for v in range(1, 60))
+    assert math.log(0.5 / larger) == pytest.approx(broken.loss, abs=0.005)
 
 
 def test_the_original_counts_rows_where_they_are():
-    domain = Domain(np.zeros(2), np.array([1.0, 3.0]), np.array([0, 2]), n_classes=3)
-    X = np.column_stack([np.random.default_rng(0).random(600), np.arange(600) % 4])
-    y = np.arange(600) % 3
+    domain = Domain(np.zeros(1), np.array([3.0]), np.array([2]), n_classes=3)
+    X = (np.arange(600.0) % 4)[:, None]  # two categories, missing and other
+    y = (X[:, 0] % 3).astype(int)
     y[:100] = -1
     forest = noisy_count_forest(X, y, domain, np.random.default_rng(0), epsilon=1e9, max_depth=2, n_trees=5)
-    assert forest.counts.sum() == 5 * 500
-    assert forest.votes(X).min() > -1e-3
-    assert forest.votes(np.empty((0, 2))).shape == (0, 3)
+    np.testing.assert_array_equal(forest.votes(X)[100:], 5 * np.eye(3)[y[100:]])  # one vote per tree
+    assert forest.votes(np.empty((0, 1))).shape == (0, 3)
     with pytest.raises(ValueError, match="classification"):
         noisy_count_forest(
-            X, y, Domain(*(3 * [np.zeros(2)])), np.random.default_rng(0), epsilon=1, max_depth=1
+            X, y, Domain(*(3 * [np.zeros(1)])), np.random.default_rng(0), epsilon=1, max_depth=1
         )

@@ -131,6 +131,20 @@ def test_flights_are_complete_rows_with_a_weekday(tmp_path):
     assert delay.tolist() == [11.0]
 
 
+def test_covertype_is_read_from_the_file_of_an_old_package(tmp_path, monkeypatch):
+    from dpforest.papers.datasets.packages import PACKAGED
+
+    folder = tmp_path / "skmultiflow" / "data" / "datasets"
+    folder.mkdir(parents=True)
+    (tmp_path / "skmultiflow" / "__init__.py").write_text("raise ImportError('only files are read')")
+    (folder / "covtype.csv").write_text("Elevation,Soil_Type1,Cover_Type\n2596,0,5\n2590,1,2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (packaged,) = PACKAGED["covertype"]
+    features, cover = packaged.read(packaged.folder())
+    assert (features.values.tolist(), cover.tolist()) == ([[2596, 0], [2590, 1]], [5, 2])
+    assert packaged.install.endswith("scikit-multiflow==0.4.1")
+
+
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", "digits", "diabetes"])
 def test_datasets_of_scikit_learn_fit_their_declared_domain(name):
     X, y, schema = load(name)

@@ -1,10 +1,14 @@
 """Histograms of how published trees cut their rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from dpforest.papers.experiments.experiment import Cell
+from dpforest.papers.experiments.methods import MethodNotAvailableError
 from dpforest.papers.experiments.tables._balance import histogram, leaf_fractions, left_fractions, mean_nodes
+from dpforest.papers.published.multiway import MultiwayTree
 from dpforest.papers.published.trees import LEAF, BinaryTree
 
 TREE = BinaryTree(  # x < 0.25, then x < 0.1 on the left; a split on the right that no row reaches stays out
@@ -34,6 +38,11 @@ def test_bins_of_a_histogram_hold_all_values_once(monkeypatch):
     assert [compute(cell, {"bin_end": end}) for end in ends] == [0.25, 0.5, 0.25]
 
 
-def test_a_complete_tree_of_four_levels_has_31_nodes():
-    compute = mean_nodes(1, shared={"n_estimators": 2, "max_depth": 4})
-    assert compute(Cell("iris", "DP-ERT", 2.0), {}) == 31
+def test_nodes_are_counted_and_places_that_stand_for_missing_children_are_not():
+    few = MultiwayTree(
+        np.array([0, LEAF, LEAF]), np.array([1, 0, 0]), np.zeros((3, 2)), np.array([0, 0, 1], bool)
+    )
+    model = SimpleNamespace(published_=SimpleNamespace(trees=[TREE, few]))
+    assert mean_nodes(model, None) == (5 + 2) / 2
+    with pytest.raises(MethodNotAvailableError):
+        mean_nodes(SimpleNamespace(), None)

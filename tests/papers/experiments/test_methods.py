@@ -63,7 +63,7 @@ def test_reasons_depend_on_the_task_and_on_the_form():
     assert find("RF").void_reasons("classification") == ()
     leaves = ("noise on leaf means", "empty leaves in regression")
     assert find("DP-ERT").void_reasons("regression") == leaves
-    assert find("DP-ERT").void_reasons("classification") == ("noise given by its standard deviation",)
+    assert find("DP-ERT").void_reasons("classification") == ("leaves without rows",)
 
 
 @pytest.mark.parametrize(("name", "depth"), [("SRT", 15), ("SRT" + AS_PUBLISHED, 20)])

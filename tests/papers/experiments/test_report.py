@@ -251,7 +251,7 @@ def test_figures_draw_no_more_panels_than_can_be_read():
     )
     titles = [axis.get_title() for axis in plot(table(published={}), told).axes]
     assert len(titles) == 3
-    assert [title.split(", ")[1] for title in titles] == [f"n_estimators={k}" for k in (1, 6, 11)]
+    assert [title.split(", ")[1] for title in titles] == [f"number of trees {k}" for k in (1, 6, 11)]
 
 
 def test_html_escapes_what_it_shows():
@@ -280,7 +280,7 @@ def test_figures_show_every_form(varied, tmp_path):
     drawn = [axis for axis in figure.axes if axis.lines]
     assert len(drawn) == 1  # what has no budget stands beside what has one
     labels = {axis.get_xlabel() for axis in figure.axes} | {figure.get_supxlabel()}
-    wanted = {"epsilon": "epsilon", "depth": "max_depth", "words": "v"}
+    wanted = {"epsilon": "epsilon", "depth": "depth", "words": "v"}
     assert wanted.get(varied, "accuracy (%); bars: two standard errors") in labels
 
 

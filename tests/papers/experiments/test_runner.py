@@ -6,13 +6,15 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dpforest.papers.experiments import read_results, register, result_path, run
+from dpforest.papers.experiments import read_results, register, result_path, run, summarise
 from dpforest.papers.experiments.methods import MethodNotAvailableError, find
 from dpforest.papers.experiments.results import ResultFile
+from dpforest.papers.experiments.summary import write_kept
 from tests.papers.experiments.conftest import dice, experiment, load
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +49,20 @@ def test_more_repeats_are_added_to_those_on_file(tiny, tmp_path):
     assert run(tiny, tmp_path, n_jobs=1, repeats=1, load=load).done == 4
     more = run(tiny, tmp_path, n_jobs=1, repeats=3, load=load)
     assert (more.done, more.before) == (8, 4)
+
+
+def test_what_is_kept_with_enough_repeats_is_not_run_again(tiny, tmp_path):
+    run(tiny, tmp_path / "first", n_jobs=1, repeats=2, load=load)
+    (tmp_path / "kept").mkdir()
+    summaries = summarise(read_results(result_path(tmp_path / "first", tiny.name, quick=False)))
+    short, *whole = summaries.values()
+    write_kept(
+        tmp_path / "kept" / f"{tiny.name}.csv",
+        {one.cell: one for one in whole} | {short.cell: replace(short, repeats=1)},
+    )
+    again = run(tiny, tmp_path / "second", n_jobs=1, repeats=2, kept=tmp_path / "kept", load=load)
+    assert again.done == 2
+    assert {result.cell for result in read_results(again.path)} == {short.cell}
 
 
 def test_slow_fits_are_repeated_as_in_a_quick_run_only(tmp_path, method):

@@ -39,6 +39,11 @@ SUMS = {
     "huang2022-table1": (105, 84.2796, 0, 0),
     "huang2022-table2": (95, 72.0705, 0, 0),
     # the same columns under other names
+    "consul2021-reading1": (5, 2.983, 0, 0),
+    "consul2021-reading2": (1, 407, 0, 0),
+    "consul2021-reading3": (5, 3.245, 0, 0),
+    "consul2020-reading1": (3, 0.04022, 0, 0),
+    "consul2020-reading2": (3, 0.502, 0, 0),
     "bojarski2014-reading": (12, 1.5957, 0, 0),
     "bojarski2014-search": (12, 1.5957, 0, 0),
     "huang2022-reading1": (21, 17.5054, 0, 0),

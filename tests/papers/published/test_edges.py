@@ -23,6 +23,7 @@ CLASSIFIERS = {
     "exponential": lambda *a: dipri_me(*a, epsilon=1.0, variant="exponential", max_depth=3),
     "flip": lambda *a: dipri_me(*a, epsilon=1.0, variant="permute_and_flip", max_depth=3),
     "2020": lambda *a: dipri_me(*a, epsilon=1.0, version="2020", max_depth=3),
+    "2020 text": lambda *a: dipri_me(*a, epsilon=1.0, version="2020 text", max_depth=3),
     "default depth": lambda *a: dipri_me(*a, epsilon=1.0),
     "smooth": lambda *a: smooth_sensitivity_forest(*a, epsilon=1.0, n_trees=7),
     "smooth all": lambda *a: smooth_sensitivity_forest(*a, epsilon=1.0, n_trees=7, disjoint=False),

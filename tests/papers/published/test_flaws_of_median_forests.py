@@ -10,6 +10,7 @@ from scipy import stats
 from dpforest.papers.published import BROKEN_PROMISES, dipri_me, median_forest, median_splits, partitioning
 from dpforest.papers.published.draws import between, equal_parts, permute_and_flip, probabilities
 from dpforest.papers.published.leaves import mean_noise_scale, noisy_means
+from dpforest.papers.published.median_forest import divide_budget
 from dpforest.papers.published.median_splits import (
     Candidates,
     attribute_exponents,
@@ -175,6 +176,16 @@ def test_k_medians_cost_k_times():
     assert keeps_word(loss, promise("K candidate medians at the price of one"))
     assert loss_of_candidates(10, 1500, 0.5, 0.5, 0.9) > 4.3
     assert loss_of_candidates(1, 1500, 0.5, 0.5, 0.9) <= 0.5  # one candidate is worth its price
+
+
+def test_the_text_of_2020_spends_more_than_its_budget():
+    """Two parts for each of the levels, and the leaves: 1.5 times the budget, at a share of one half."""
+    for depth in (1, 5):
+        text = divide_budget(1.0, depth, 0.5, "exponential", "2020 text")
+        spent = depth * (text.median + text.attribute) + text.leaf
+        assert keeps_word(spent, promise("budgets of the text of 2020", "dipri_me"))
+        printed = divide_budget(1.0, depth, 0.5, "exponential", "2020")
+        assert depth * (printed.median + printed.attribute) + printed.leaf == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("variant", "version"), [("exponential", "2021"), ("exponential", "2020")])

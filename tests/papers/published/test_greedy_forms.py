@@ -9,32 +9,36 @@ from scipy import stats
 
 from dpforest.papers.published import (
     Domain,
-    bootstrap_forest,
     greedy_smooth_forest,
+    greedy_tree,
     local_sensitivity_forest,
     maximal_vote_forest,
+    private_extra_trees,
+    private_random_forest,
     relaxed_forest,
 )
 from dpforest.papers.published.bootstrap_forests import bootstrap
 from dpforest.papers.published.draws import probabilities
+from dpforest.papers.published.extra_trees import noisy_shares, random_split
 from dpforest.papers.published.greedy_smooth import attribute_exponents as smooth_exponents
+from dpforest.papers.published.greedy_tree import _Growing, _Node
+from dpforest.papers.published.local_sensitivity import Grown, prune
 from dpforest.papers.published.local_sensitivity import attribute_exponents as local_exponents
-from dpforest.papers.published.local_sensitivity import prune
-from dpforest.papers.published.multiway import LEAF, BinnedRows, MultiwayTree, class_scores, depth_from_rows
+from dpforest.papers.published.multiway import LEAF, BinnedRows, class_scores, depth_from_rows
+from dpforest.papers.published.private_random_forest import error_exponents, gini_exponents
 from dpforest.papers.published.smooth_sensitivity import label_probabilities
+from dpforest.papers.published.trees import Ranges, Split
 from tests.neighbours import neighbours
 from tests.papers.published.conftest import unit_cube
 from tests.papers.published.test_edges import MIXED, mixed_rows
 from tests.papers.published.test_flaws_of_median_forests import keeps_word, promise
 
 FORMS = {
-    "DP-RF": lambda *a, **o: bootstrap_forest(*a, **{"epsilon": 10.0, "max_depth": 3, **o}),
-    "DP-RF, max": lambda *a, **o: bootstrap_forest(
-        *a, **{"epsilon": 10.0, "criterion": "max_operator", "max_features": 2, **o}
-    ),
-    "DP-RF, gain": lambda *a, **o: bootstrap_forest(
-        *a, **{"epsilon": 20.0, "criterion": "information_gain", **o}
-    ),
+    "DP-RF": lambda *a, **o: private_random_forest(*a, **{"epsilon": 10.0, "max_depth": 3, **o}),
+    "DP-ERT": lambda *a, **o: private_extra_trees(*a, **{"epsilon": 20.0, "max_depth": 6, **o}),
+    "FS": lambda *a, **o: greedy_tree(*a, **{"epsilon": 10.0, **o}),
+    "FS, gini": lambda *a, **o: greedy_tree(*a, **{"epsilon": 10.0, "criterion": "gini", **o}),
+    "FS, gain": lambda *a, **o: greedy_tree(*a, **{"epsilon": 20.0, "criterion": "information_gain", **o}),
     "MaxTree": lambda *a, **o: maximal_vote_forest(*a, **{"epsilon": 10.0, **o}),
     "RGV": lambda *a, **o: relaxed_forest(*a, **{"epsilon": 2.0, "n_trees": 10, **o}),
     "DP-DF": lambda *a, **o: local_sensitivity_forest(*a, **{"epsilon": 10.0, **o}),
@@ -86,7 +90,7 @@ def test_numeric_targets(step_targets, rng):
     predicted = FORMS["DP-RF"](X[:5000], y[:5000], domain, rng).votes(X[5000:])
     assert predicted.shape == (1000, 1)
     assert np.mean((predicted[:, 0] - y[5000:]) ** 2) < 0.5 * np.var(y[5000:])
-    for form in ("MaxTree", "RGV", "DP-DF", "Xin"):
+    for form in ("MaxTree", "RGV", "DP-DF", "Xin", "FS"):
         with pytest.raises(ValueError, match="classification"):
             FORMS[form](X, y, domain, rng)
 
@@ -133,11 +137,129 @@ def test_roots_differ_and_pruning_takes_back_what_is_no_purer(rng):
         X, (X[:, 0] > 0.5).astype(int), unit_cube(3, n_classes=2), rng, epsilon=50.0, n_trees=3, max_depth=2
     )
     assert sorted(tree.feature[0] for tree in forest.trees) == [0, 1, 2]
-    # root splits feature 0 in two; node 1 splits feature 1 for nothing, node 2 with profit
-    feature = np.array([0, 1, 1, LEAF, LEAF, LEAF, LEAF])
-    counts = np.array([[50, 50], [30, 30], [20, 20], [15, 15], [15, 15], [20, 1], [1, 20]], float)
-    pruned = prune(MultiwayTree(feature, np.array([1, 3, 5, 0, 0, 0, 0]), counts), np.array([2, 2]))
-    np.testing.assert_array_equal(pruned.feature, [0, LEAF, 1, LEAF, LEAF, LEAF, LEAF])
+
+
+def a_tree(counts, children):
+    """A tree by the noisy counts of its nodes and their children; a feature is its level."""
+    parent = {child: node for node, below in children.items() for child in below if child >= 0}
+    n = range(len(counts))
+    return Grown(
+        [0 if node in children else LEAF for node in n],
+        [parent.get(node, -1) for node in n],
+        [list(children.get(node, [])) for node in n],
+        [np.array(one, float) for one in counts],
+    )
+
+
+def test_pruning_begins_on_the_third_level_and_climbs():
+    """As `DP_Tree._traverse_down` and `_prune_leaf` do."""
+    pure, mixed = [[20, 1], [1, 20]], [[15, 15], [15, 15]]
+    below = {0: [1, 2], 1: [3, 4], 2: [5, 6]}
+    on_second = a_tree([[50, 50], [30, 30], [20, 20], *mixed, *pure], below)
+    prune(on_second)  # nodes of the second level are not looked at first
+    assert on_second.feature[:3] == [0, 0, 0]
+    deep = a_tree([[50, 50], [30, 30], [30, 30], [30, 30], *mixed], {0: [1], 1: [2], 2: [3, -1], 3: [4, 5]})
+    prune(deep)  # the third level goes, then what is above it, but not the root
+    assert deep.feature[:4] == [0, LEAF, LEAF, LEAF]
+    kept = a_tree([[50, 50], [30, 30], [21, 21], *pure], {0: [1], 1: [2], 2: [3, 4]})
+    prune(kept)
+    assert kept.feature[:3] == [0, 0, 0]
+
+
+def test_only_what_occurs_is_counted_and_has_a_child(rng):
+    """Values that no row of a node has end at the node; so do classes: they get no noise."""
+    X = np.array([[0.1, 0.1], [0.9, 0.1]] * 400)
+    y = np.array([0, 1] * 400)
+    forest = local_sensitivity_forest(
+        X, y, unit_cube(2, n_classes=3), rng, epsilon=50.0, n_trees=1, max_depth=1
+    )
+    (tree,) = forest.trees
+    assert tree.is_node.sum() == (3 if tree.feature[0] == 0 else 2)
+    votes = forest.votes(np.array([[0.1, 0.1], [0.9, 0.9], [0.5, 0.5]]))
+    assert (votes[:, 2] == 0).all()
+    np.testing.assert_array_equal(votes[2], tree.values[0])  # bin 2 of either feature was never seen
+
+
+def test_as_called_trees_have_no_end_and_rows_no_way_down(rng):
+    X = rng.random((3000, 4))
+    y = (X[:, 0] > 0.3).astype(int)
+    told = {"epsilon": 50.0, "n_trees": 1, "max_depth": 1}
+    usual = local_sensitivity_forest(X, y, unit_cube(4, n_classes=2), rng, **told)
+    called = local_sensitivity_forest(X, y, unit_cube(4, n_classes=2), rng, **told, as_called=True)
+    assert max(tree.is_node.sum() for tree in usual.trees) <= 6
+    assert min(tree.is_node.sum() for tree in called.trees) > 20
+    assert len(np.unique(usual.votes(X).argmax(axis=1))) == 2
+    assert (called.votes(X).argmax(axis=1) == 1).all()  # the most common class
+
+
+def test_random_trees_cut_what_is_left_and_sets_of_categories(rng):
+    """Every set of categories but all and none, with its complement once; thresholds inside the range."""
+    domain = Domain(np.zeros(2), np.array([1.0, 5.0]), np.array([0, 4]), n_classes=2)
+    left = Ranges.whole(domain).divide(Split(0, 0.3))[0]
+    cuts = [random_split(0, left, rng).threshold for _ in range(200)]
+    assert 0 <= min(cuts) < 0.05 < 0.25 < max(cuts) <= 0.3
+    sets = {tuple(random_split(1, left, rng).categories) for _ in range(400)}
+    assert len(sets) == 2 ** (4 - 1) - 1
+    assert all(0 < len(one) < 4 for one in sets)
+
+
+def test_leaves_without_rows_have_shares_that_noise_never_has(rng):
+    """A share of exactly 1 is impossible without a row; with one it needs a count and none beside it."""
+    broken = promise("leaves without rows", "private_extra_trees")
+    empty = noisy_shares(np.zeros((2000, 2)), 1.0, rng)
+    assert ((empty > 0) & (empty < 1)).all()
+    one = noisy_shares(np.tile([0.0, 1.0], (4000, 1)), 1.0, rng)
+    chance = 0.5 * (1 - 0.5 * math.exp(-1))
+    assert chance == pytest.approx(0.41, abs=0.005)
+    assert stats.binomtest(int((one[:, 1] == 1).sum()), 4000, chance).pvalue > 1e-6
+    assert broken.loss == math.inf
+
+
+def test_mean_impurities_choose_almost_at_random():
+    """A feature that tells the classes apart among others that do not: hardly preferred, at any size."""
+    for n in (100, 100_000):
+        codes = np.zeros((n, 5), int)
+        codes[: n // 2, 0] = 1
+        rows = BinnedRows(codes, codes[:, 0], np.full(5, 5), 2)
+        chance = probabilities(gini_exponents(rows, np.arange(n), 0.1))[0]
+        assert chance == pytest.approx(np.exp(0.025) / (np.exp(0.025) + 4))
+
+
+def test_questions_of_the_greedy_tree_have_equal_parts(rng):
+    """(2 + n) d + 2 of them, n numeric features: seen in the noise of a tree without splits."""
+    mixed = Domain(np.zeros(3), np.array([1.0, 1.0, 3.0]), np.array([0, 0, 2]), n_classes=2)
+    few = np.zeros((10, 3)), np.zeros(10, int)
+    noise = []
+    for _ in range(2000):
+        growing = _Growing(*few, mixed, rng, 1.0 / ((2 + 2) * 5 + 2), "max_operator")
+        growing.grow(5)
+        noise.append(growing.root.n_rows)
+        if noise[-1] < 2 * 2 * 22 * 2**0.5:  # rows that would drown in noise are not split
+            assert growing.root.split is None
+    assert np.mean(np.array(noise) == 0) == pytest.approx(0.5 * np.exp(-10 / 22), abs=0.06)
+
+
+def test_counts_are_calibrated_from_the_root_down():
+    growing = _Growing(
+        np.zeros((0, 1)), np.zeros(0, int), unit_cube(1, n_classes=2), None, 1.0, "max_operator"
+    )
+    leaves = [_Node(30.0, vote=np.array([1.0, 0.0])), _Node(10.0, vote=np.array([0.5, 0.5]))]
+    growing.root = _Node(100.0, Split(0, 0.5), leaves)
+    growing.calibrate()
+    assert [leaf.n_rows for leaf in leaves] == [75.0, 25.0]
+    np.testing.assert_allclose(growing.root.counts, [87.5, 12.5])
+    growing.prune()  # 12.5 errors either way, and a leaf is estimated from more rows
+    assert growing.root.split is None
+    np.testing.assert_allclose(growing.finished().values, [[0.875, 0.125]])
+
+
+def test_thresholds_are_drawn_by_width_and_score(rng):
+    """Rows of two classes left and right of 0.5: the interval between them wins at a large budget."""
+    X = np.concatenate([rng.uniform(0, 0.4, 200), rng.uniform(0.6, 1, 200)])[:, None]
+    growing = _Growing(X, (X[:, 0] > 0.5).astype(int), unit_cube(1, n_classes=2), rng, 5.0, "max_operator")
+    cuts = [growing._split(np.arange(400), 0, Ranges.whole(growing.domain)).threshold for _ in range(300)]
+    assert np.mean([X[199:, 0].min() < 1 and 0.35 < cut < 0.65 for cut in cuts]) > 0.95
+    assert stats.kstest([cut for cut in cuts if 0.4 < cut < 0.6], stats.uniform(0.4, 0.2).cdf).pvalue > 1e-6
 
 
 # --- flaws -----------------------------------------------------------------------------------------------
@@ -154,15 +276,14 @@ def test_a_row_comes_up_several_times_in_a_bootstrap_sample(rng):
     pmf = stats.binom(100, 0.01).pmf(np.arange(101))
     loss = math.log((pmf * np.exp(np.arange(101.0))).sum())
     assert 10 * math.log((pmf * np.exp(0.1 * np.arange(101.0))).sum()) == pytest.approx(1.05, abs=0.005)
-    for form in ("bootstrap_forest", "maximal_vote_forest"):
-        assert keeps_word(loss, promise("bootstrap samples", form))
+    assert keeps_word(loss, promise("bootstrap samples", "maximal_vote_forest"))
     assert keeps_word(100 * loss, promise("a relaxed definition, not epsilon-DP", "relaxed_forest"))
 
 
 def test_fitted_forests_have_that_noise_and_spend_it_in_every_tree(rng):
     """One leaf without rows: the mean absolute value of Laplace noise is its scale."""
     domain = unit_cube(1, n_classes=2)
-    for form, per_tree in ((bootstrap_forest, 0.2), (relaxed_forest, 2.0)):
+    for form, per_tree in ((private_random_forest, 0.2), (relaxed_forest, 2.0)):
         shares = []
         for _ in range(40):
             forest = form(
@@ -175,16 +296,29 @@ def test_fitted_forests_have_that_noise_and_spend_it_in_every_tree(rng):
             assert np.mean(shares) < 0.01  # one vote per tree, and 1000 rows against noise of 5
 
 
+def test_features_are_chosen_at_the_budget_of_the_whole_tree():
+    """Regression: 1000 rows at -1, and one at 1 that nine features tell apart and the tenth does not."""
+    codes = np.zeros((1001, 10), int)
+    codes[1000, 1:] = 1
+    rows = BinnedRows(codes, np.append(np.full(1000, -1.0), 1.0), np.full(10, 5), 0)
+    before, after = (
+        np.log(probabilities(error_exponents(rows, np.arange(n), 1.0, 1.0)))[0] for n in (1000, 1001)
+    )
+    broken = promise("features chosen at the budget of the whole tree", "private_random_forest")
+    assert keeps_word(before - after, broken)
+    assert broken.claimed == 1 / 2 / (1 + 1)  # half of the budget for two levels
+
+
 def test_the_depth_tells_the_number_of_rows(rng):
     assert (depth_from_rows(3124), depth_from_rows(3125)) == (2, 3)
     domain = unit_cube(4, n_classes=2)
-    for form in ("bootstrap_forest", "local_sensitivity_forest", "greedy_smooth_forest"):
+    for form in ("private_random_forest", "local_sensitivity_forest", "greedy_smooth_forest"):
         assert promise("depth from the number of rows", form).loss == math.inf
     X = rng.random((3125, 4))
     y = rng.integers(2, size=3125)
     depths = []
     for n in (3124, 3125):
-        forest = bootstrap_forest(X[:n], y[:n], domain, rng, epsilon=1e6, n_trees=1)
+        forest = private_random_forest(X[:n], y[:n], domain, rng, epsilon=1e6, n_trees=1)
         depths.append(forest.trees[0].n_nodes > 1 + 5 + 25)
     assert depths == [False, True]
 

@@ -54,17 +54,17 @@ class FletcherIslamForestClassifier(GreedyForest, PrivateForestClassifierBase):
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     trees, levels and leaves add up; nodes of a level hold disjoint rows, and earlier roots are known.
 
-    **Departures from the paper.** The text was out of reach; this is a reconstruction from what Consul and
-    Williamson (2020, 2021) say of it and from the authors' program. (1) The exponential mechanism of the
-    paper uses the sensitivity that the Gini impurity has at the noisy size of the node. A size that noise
-    made too large makes the noise of the choice too small, without bound. n times the impurity moves by less
-    than 2 for any n. (2) No counts of inner nodes are bought, since nothing needs them: the leaves get their
-    budget. The paper prunes where the counts of the children are no purer than those bought for the parent.
-    With the sums of the leaves they always are, so here they must be purer than noise alone would make them.
-    (3) Splits are binary: the paper has one child per value and uses a feature once per path. (4) There are 8
-    bins by default, a power of two, where the comparisons have 5: with binary splits more bins do not mean
-    smaller nodes. (5) The depth that `expected_leaf_rows` asks for follows from a noisy count, 2 % of the
-    budget. (6) Noise is discrete; missing and undeclared values have cells of their own.
+    **Departures from the paper.** Its text was out of reach; `as_published=True` is the authors' program,
+    line by line. (1) Its exponential mechanism uses the sensitivity that the Gini impurity has at the noisy
+    size of the node. A size that noise made too large makes the noise of the choice too small, without bound.
+    n times the impurity moves by less than 2 for any n. (2) No counts of inner nodes are bought, since
+    nothing needs them: the leaves get their budget. The program prunes where the counts of the children are
+    no purer than those bought for the parent. With the sums of the leaves they always are, so here they must
+    be purer than noise alone would make them. (3) Splits are binary: the program has one child per value that
+    occurs and uses a feature once per path. (4) There are 8 bins by default, a power of two, where the
+    comparisons have 5: with binary splits more bins do not mean smaller nodes. (5) The depth that
+    `expected_leaf_rows` asks for follows from a noisy count, 2 % of the budget. (6) Noise is discrete;
+    missing and undeclared values have cells of their own.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from dpforest._trees.growers import Level, draw_features, grow
 from dpforest.forests.base import PrivateForest, PrivateForestClassifierBase
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
-from dpforest.forests.parameters import MAX_DEPTH, choice, parameters, whole
+from dpforest.forests.parameters import ANY_DEPTH, MAX_DEPTH, choice, parameters, whole
 from dpforest.forests.release import PrivateRelease
 from dpforest.papers.baselines.greedy import CRITERIA, CRITERION_PARAMETER, CRITERION_RULE, Criterion
 from dpforest.privacy import Kind, Pool, Query
@@ -50,19 +50,17 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     the two questions of each level and the leaves add up in equal parts; nodes of a level hold disjoint rows.
 
-    **Departures from the paper.** The text was out of reach; this is a reconstruction from the authors'
-    program and from what Fletcher and Islam (2017, Secs. 3.1 and 5.2) and Consul and Williamson (2020, 2021)
-    say of it. There is no ``as_published`` form: with public ranges the program keeps its promise, apart from
-    noise in doubles and from (4). (1) The original pays for a threshold of every continuous feature and then
-    for the choice among the features; one mechanism over all cuts of all features costs once, however many
-    there are. (2) Categories are cut into two sets, not into as many children as there are categories, and
-    may be cut again. (3) Scores never fall, or never rise, when a row is added, so the exponent has no factor
-    1/2. (4) Information gain needs a bound on the number of rows, which the program reads off the private
-    table; here it is capped beyond a public 65536 rows. (5) The gain ratio is left out: divided by the
-    entropy of a split, which may be as small as one likes, it has no bounded sensitivity. (6) Nodes release
-    their class counts, whose sum is the size, and counts of inner nodes are sums of leaves when it comes to
-    pruning; the original scales its counts from the root down. (7) Noise is discrete; missing and undeclared
-    values have cells of their own.
+    **Departures from the paper.** `as_published=True` is the first author's program, line by line; with
+    public ranges it keeps its promise, apart from doubles and from (4). (1) The original pays for a threshold
+    of every continuous feature and then for the choice among the features; one mechanism over all cuts of all
+    features costs once, however many there are. (2) Categories are cut into two sets, not into as many
+    children as there are categories, and may be cut again. (3) Scores never fall, or never rise, when a row
+    is added, so the exponent has no factor 1/2. (4) Information gain needs a bound on the number of rows,
+    which the program reads off the private table; here it is capped beyond a public 65536 rows. (5) The gain
+    ratio is left out: divided by the entropy of a split, which may be as small as one likes, it has no
+    bounded sensitivity. (6) Nodes release their class counts, whose sum is the size, and counts of inner
+    nodes are sums of leaves when it comes to pruning; the original scales its counts from the root down. (7)
+    Noise is discrete; missing and undeclared values have cells of their own.
 
     Parameters
     ----------
@@ -90,8 +88,12 @@ class FriedmanSchusterTreeClassifier(PrivateForestClassifierBase):
         "max_depth": whole(0, MAX_DEPTH),
         "criterion": CRITERION_RULE,
         "pruning": choice(True, False),
-        "as_published": choice(False),
     }
+    _published: ClassVar[str] = "greedy_tree"
+    _published_depth: ClassVar[int] = ANY_DEPTH
+
+    def _paper_options(self) -> dict[str, Any]:
+        return {"max_depth": self.max_depth, "criterion": self.criterion, "pruning": self.pruning}
 
     def _pools(self) -> list[Pool]:
         depth = int(self.max_depth or 0)

@@ -17,7 +17,7 @@ from dpforest._trees import grow_greedy
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.depths import depth_by_occupancy
 from dpforest.forests.foresight import Ask, Shape, choose, codes_of, count_leaves, shapes_of
-from dpforest.forests.parameters import Rule, choice, parameters, real
+from dpforest.forests.parameters import ANY_DEPTH, Rule, choice, parameters, real
 from dpforest.forests.pools import splits_and_leaves
 from dpforest.privacy import Pool
 from dpforest.schema import Date, Numeric, Schema
@@ -80,6 +80,7 @@ class GreedyForest(PrivateForest):
     expected_leaf_rows: float = 25
 
     _not_published: ClassVar[frozenset[str]] = frozenset({"split_share", "expected_leaf_rows", "bins"})
+    _published_depth: ClassVar[int] = ANY_DEPTH
     _rules: ClassVar = {
         **PrivateForest._rules,
         "split_share": real(0, 1),

@@ -73,13 +73,14 @@ class JPWForestClassifier(PrivateForestClassifierBase):
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     a row is in one leaf of each of the k trees, so counts carry noise with pmf exp(-|i| epsilon / k).
 
-    **Departures from the paper** (2012). Its text was out of reach beyond the abstract; this is a
-    reconstruction from what Fletcher and Islam (2017, Secs. 3.1 and 5.2) say of it. (1) The depth depends on
-    the private number of rows. Here that number is released first, with noise, for 2 % of the budget;
-    `max_depth` saves it. (2) Noise is discrete. (3) A split into m categories takes about log2(m) binary
-    levels, and a tree has at most 2**15 leaves, so paths through many nominal features may end earlier. (4)
-    Missing and undeclared values have cells of their own. (5) Half of an odd number of features is rounded
-    up.
+    **Departures from the paper** (2012). Its text was out of reach beyond the abstract; `as_published=True`
+    is what Fletcher and Islam (2017, Secs. 3.1 and 5.2) ran, after their text and program. (1) The depth
+    depends on the private number of rows. Here that number is released first, with noise, for 2 % of the
+    budget; `max_depth` saves it. (2) Noise is discrete. (3) A split into m categories takes about log2(m)
+    binary levels, and a tree has at most 2**15 leaves, so paths through many nominal features may end
+    earlier. (4) Missing and undeclared values have cells of their own. (5) Half of an odd number of features
+    is rounded up. (6) Counts are added up over the trees, where the program has one vote per tree, and a leaf
+    without rows has noisy counts like any other.
 
     Parameters
     ----------

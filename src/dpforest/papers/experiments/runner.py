@@ -13,6 +13,7 @@ import signal
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dpforest.papers.experiments.experiment import Cell, Experiment
@@ -29,8 +30,9 @@ from dpforest.papers.experiments.jobs import (
 from dpforest.papers.experiments.methods import Method, find
 from dpforest.papers.experiments.metrics import Metric, find_metric
 from dpforest.papers.experiments.results import Result, ResultFile, read_results, result_path
+from dpforest.papers.experiments.summary import Summary, read_kept
 
-__all__ = ["RunSummary", "run"]
+__all__ = ["RunSummary", "jobs_left", "run"]
 
 
 @dataclass
@@ -112,6 +114,7 @@ def run(
     repeats: int | None = None,
     slow: float | None = None,
     retry_failed: bool = False,
+    kept: str | os.PathLike[str] | None = None,
     load: Loader = load_table,
 ) -> RunSummary:
     """Run what is not yet on file of an experiment.
@@ -134,6 +137,8 @@ def run(
         Cells whose fits take more seconds of processor time get the repeats of a quick run only.
     retry_failed : bool, default=False
         Run jobs again that are on file as failed.
+    kept : path, optional
+        Folder of condensed results (`page.keep`): cells that have enough repeats there are not run again.
     load : callable, optional
         Where tables come from instead of `dpforest.papers.datasets.load`.
 
@@ -144,7 +149,7 @@ def run(
     """
     with ResultFile(result_path(folder, experiment.name, quick)) as file:
         summary = RunSummary(file.path, slow=slow)
-        everything = list(jobs_of(experiment, quick, repeats))
+        everything = jobs_left(experiment, quick, repeats, slow=slow, kept=kept)
         on_file = {key for key, status in file.done.items() if not (retry_failed and status == FAILED)}
         todo = [job for job in everything if job.key not in on_file]
         summary.before = len(everything) - len(todo)
@@ -161,6 +166,28 @@ def run(
         except KeyboardInterrupt:
             summary.interrupted = True
     return summary
+
+
+def jobs_left(
+    experiment: Experiment,
+    quick: bool = False,
+    repeats: int | None = None,
+    *,
+    slow: float | None = None,
+    kept: str | os.PathLike[str] | None = None,
+) -> list[Job]:
+    """List the jobs of an experiment without the cells that are kept with enough repeats; as in `run`."""
+    path = Path(kept) / f"{experiment.name}.csv" if kept is not None else None
+    before = read_kept(path) if path is not None and path.exists() else {}
+    jobs = list(jobs_of(experiment, quick, repeats))
+    wanted = 1 + max((job.repeat for job in jobs), default=0)
+
+    def is_enough(one: Summary) -> bool:
+        is_slow = slow is not None and one.seconds > slow
+        return one.repeats >= (min(wanted, experiment.quick_repeats) if is_slow else wanted)
+
+    enough = {cell for cell, one in before.items() if is_enough(one)}
+    return [job for job in jobs if job.cell not in enough]
 
 
 def _outcomes(jobs: Iterable[Job], n_jobs: int, load: Loader) -> Generator[tuple[Job, Outcome], None, None]:

@@ -117,6 +117,13 @@ system(
     broken="dipri_me", when=(*NOT_UNIFORM, "version 2020"), variant="exponential", version="2020",
 )  # fmt: skip
 register(
+    "DiPriMe 2020 text",
+    estimator(FORESTS, *DIPRIME, variant="exponential", version="2020 text", as_published=True),
+    about="the first version with the budgets and scores of its text",
+    broken="dipri_me",
+    broken_when=(*NOT_UNIFORM, "version 2020", "version 2020 text"),
+)
+register(
     "Median",  # the paper's own form, with a budget at which its noise has no effect
     estimator(FORESTS, *DIPRIME, variant="exponential", disjoint=False, epsilon=1e9, as_published=True),
     about="medians of the best of K features, all rows, no noise",
@@ -147,9 +154,9 @@ for letters, voting in (("MV", "majority"), ("TA", "threshold"), ("PA", "probabi
         about=f"random trees, {voting} voting, no noise; a leaf without rows has random shares",
         private=False,
     )
-system(
+system(  # the published form is no estimator's: `readings` has it
     "DP-ERT", "random trees on all rows as Consul and Williamson use them, after Bojarski et al. 2014",
-    FORESTS, *RANDOM, broken="random_decision_trees",
+    FORESTS, *RANDOM, broken="private_extra_trees", published_form=False,
 )  # fmt: skip
 system(
     "SPE", "supervised ensemble of median trees, Huang, Lei and Kaban 2022", FORESTS,
@@ -177,14 +184,15 @@ system(
 )  # fmt: skip
 system(
     "FS", "one greedy tree, Friedman and Schuster 2010", BASELINES, "FriedmanSchusterTreeClassifier",
-    published_form=False,  # its guarantee holds
+    broken="greedy_tree",
 )  # fmt: skip
 system(
-    "DP-RF", "greedy trees on bootstrap samples and five bins, Patil and Singh 2014", BASELINES,
-    "PatilSinghForestClassifier", "PatilSinghForestRegressor", broken="bootstrap_forest",
+    "DP-RF", "greedy trees on five bins, Patil and Singh 2014", BASELINES,
+    "PatilSinghForestClassifier", "PatilSinghForestRegressor", broken="private_random_forest",
+    when=("max_depth=None",),
 )  # fmt: skip
 system(
-    "DP-DF", "greedy trees with local sensitivity in the leaves, Fletcher and Islam 2015", BASELINES,
+    "DP-DF", "greedy trees with local sensitivity, Fletcher and Islam 2015", BASELINES,
     "FletcherIslamForestClassifier", broken="local_sensitivity_forest",
 )  # fmt: skip
 system(

@@ -1,30 +1,32 @@
 """Random decision trees with noisy leaf counts as published: Jagannathan, Pillaipakkamnatt and Wright, 2012.
 
-"A practical differentially private random decision tree classifier", the algorithm Private-RDT, rebuilt from
-the abstract and from the account of Fletcher and Islam (2017, Sections 3.1 and 5.2).
+"A practical differentially private random decision tree classifier", the algorithm Private-RDT, as Fletcher
+and Islam (2017, Sections 3.1 and 5.2) ran it: ten trees that see all rows, a tenth of the budget in each,
+paths of min(m / 2, log_b n - 1) features. How a leaf gets its label is told by their program (an early
+version in the repository Smooth_Random_Trees, switch JAG): Laplace noise on every class count, cut to whole
+numbers that are not negative, and the class with the largest, of equal ones the one that a row of the leaf
+had first. Each tree has one vote. A leaf without rows has a random label.
 
 What is false: the depth, min(m / 2, log_b n - 1), follows from the exact number of rows (the caller computes
-it). With features of four values 1023 rows make trees of depth 3, 1024 of depth 4, with probability 1.
+it). With features of four values 1023 rows make trees of depth 3, 1024 of depth 4, with probability 1. A leaf
+without rows gets no noise: it names each of two labels half of the time, with one row at a budget of 1 the
+other label has a log-ratio of 1.45 less.
 
-True: with a public depth the method is private. The trees are random, a row is in one leaf of each of the N
-trees, and Laplace noise of scale N / epsilon on every count, empty leaves included, costs epsilon.
+True: with a public depth, and noise in leaves without rows, the method is private. The trees are random, a
+row is in one leaf of each of the N trees, and Laplace noise of scale N / epsilon on every count costs
+epsilon.
 
-As in `smooth_sensitivity` a tree is a function of its seed, with one child per category. So is the noise of a
-leaf: a leaf that no training row reached has its noise all the same.
+As in `smooth_sensitivity` a tree is a function of its seed, with one child per category, and so is the label
+of a leaf that no training row reached.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 
-from dpforest._arrays import FloatArray, IntArray, WordArray
-from dpforest.papers.published.domain import Domain, checked_rows, classified_rows
-from dpforest.papers.published.forest import PublishedForest
-from dpforest.papers.published.smooth_sensitivity import leaf_keys, uniform_of
+from dpforest._arrays import FloatArray, IntArray
+from dpforest.papers.published.domain import Domain, classified_rows
+from dpforest.papers.published.smooth_sensitivity import SmoothForest, leaf_keys
 
-__all__ = ["NoisyCountForest", "noisy_count_forest"]
-
-_NOISE = 2**20  # what a number mixed from a key is for: beyond all categories
+__all__ = ["noisy_count_forest"]
 
 
 def noisy_count_forest(
@@ -36,7 +38,7 @@ def noisy_count_forest(
     epsilon: float,
     max_depth: int,
     n_trees: int = 10,
-) -> "NoisyCountForest":
+) -> SmoothForest:
     """Fit random trees with noisy counts as published. Not private if the depth follows from the rows.
 
     Parameters
@@ -46,7 +48,7 @@ def noisy_count_forest(
     domain : Domain
         Public facts, of a classification table.
     rng : Generator
-        Seeds of the trees.
+        Seeds of the trees, and noise.
     epsilon : float
         The budget that the paper claims to spend.
     max_depth : int
@@ -56,8 +58,8 @@ def noisy_count_forest(
 
     Returns
     -------
-    NoisyCountForest
-        Its votes are noisy counts summed over the trees.
+    SmoothForest
+        Its votes are the numbers of trees for each label.
 
     Examples
     --------
@@ -70,57 +72,29 @@ def noisy_count_forest(
     array([0, 1])
     """
     X, labels = classified_rows(X, y, domain, "class counts")
+    order = rng.permutation(len(X))  # the program shuffles its rows, which matters for equal counts
+    X, labels = X[order], labels[order]
     seeds = rng.integers(0, 2**64, size=n_trees, dtype=np.uint64)
     met = [leaf_keys(X, np.full(len(X), seed), domain, max_depth) for seed in seeds]
     leaves, slot = np.unique(np.concatenate(met), return_inverse=True)
     codes = slot * domain.n_classes + np.tile(labels, n_trees)
-    counts = np.bincount(codes, minlength=len(leaves) * domain.n_classes).astype(np.float64)
-    return NoisyCountForest(
-        seeds, leaves, counts.reshape(-1, domain.n_classes), max_depth, n_trees / epsilon, domain
-    )
+    n_codes = len(leaves) * domain.n_classes
+    counts = np.bincount(codes, minlength=n_codes).reshape(-1, domain.n_classes)
+    first = np.full(n_codes, len(X))
+    np.minimum.at(first, codes, np.tile(np.arange(len(X)), n_trees))
+    named = name_labels(counts, first.reshape(counts.shape), n_trees / epsilon, rng)
+    return SmoothForest(seeds, leaves, named, max_depth, domain)
 
 
-@dataclass(frozen=True)
-class NoisyCountForest(PublishedForest):
-    """Random trees given by their seeds, and the class counts of the leaves that held training rows.
+def name_labels(counts: IntArray, first: IntArray, scale: float, rng: np.random.Generator) -> IntArray:
+    """Return the class with the largest noisy count of every leaf, of equal ones the one met first.
 
-    Parameters
-    ----------
-    seeds : ndarray of uint64
-        Keys of the roots.
-    leaves : ndarray of uint64
-        Sorted keys of the leaves with training rows, of all trees.
-    counts : ndarray of float, shape (n_leaves, n_classes)
-        Their class counts, without noise.
-    depth : int
-        Depth of the trees.
-    scale : float
-        Scale of the Laplace noise.
-    domain : Domain
-        Public facts.
+    Examples
+    --------
+    >>> counts, first = np.array([[3, 1], [0, 2]]), np.array([[4, 0], [9, 1]])
+    >>> name_labels(counts, first, 1e-9, np.random.default_rng(0))
+    array([0, 1])
     """
-
-    seeds: WordArray
-    leaves: WordArray
-    counts: FloatArray
-    depth: int
-    scale: float
-    domain: Domain
-
-    def votes(self, X: FloatArray) -> FloatArray:
-        """Return the noisy class counts of the leaves that each row meets, summed over the trees."""
-        X = checked_rows(X, self.domain)
-        total = np.zeros((len(X), self.domain.n_classes))
-        for seed in self.seeds:
-            total += self.noisy_counts(leaf_keys(X, np.full(len(X), seed), self.domain, self.depth))
-        return total
-
-    def noisy_counts(self, keys: WordArray) -> FloatArray:
-        """Return the noisy class counts of leaves."""
-        columns = [uniform_of(keys, _NOISE + label) for label in range(self.domain.n_classes)]
-        centred = np.stack(columns, axis=1) + 2.0**-54 - 0.5  # never an end point
-        noisy = -self.scale * np.sign(centred) * np.log1p(-2 * np.abs(centred))
-        if len(self.leaves):
-            at = np.minimum(np.searchsorted(self.leaves, keys), len(self.leaves) - 1)
-            noisy += np.where(self.leaves[at] == keys, 1, 0)[:, None] * self.counts[at]
-        return np.asarray(noisy)
+    noisy = np.maximum(np.trunc(counts + rng.laplace(0.0, scale, counts.shape)), 0.0)
+    tied = noisy == noisy.max(axis=1, keepdims=True)
+    return np.asarray(np.where(tied, first, np.iinfo(np.int64).max).argmin(axis=1))

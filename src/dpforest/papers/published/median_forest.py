@@ -17,7 +17,7 @@ a leaf without any count names a class at random, and the forest averages the cl
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +73,9 @@ def dipri_me(
         The budget that the paper claims to spend.
     variant : {"uniform", "exponential", "permute_and_flip"}
         DiPriMe, DiPriMeExp or DiPriMeFlip. The first version has only "exponential".
-    version : {"2021", "2020"}
-        Which of the two papers.
+    version : {"2021", "2020", "2020 text"}
+        Which of the two papers. The algorithms of the first one are not what its text says (Section 3): there
+        medians and attributes have twice the budget, and the score of an attribute grows with the rows.
     n_trees : int, default=10
         N_T.
     max_depth : int, optional
@@ -102,16 +103,16 @@ def dipri_me(
     >>> forest.votes(np.array([[0.1, 0.5], [0.9, 0.5]])).argmax(axis=1)
     array([0, 1])
     """
-    if variant not in ("uniform", "exponential", "permute_and_flip") or version not in ("2020", "2021"):
+    if variant not in get_args(Variant) or version not in get_args(Version):
         raise ValueError(f"unknown variant {variant!r} or version {version!r}.")
-    if version == "2020" and variant != "exponential":
+    if version != "2021" and variant != "exponential":
         raise ValueError("the version of 2020 chooses attributes by the exponential mechanism only.")
     X, y = labelled_rows(X, y, domain)
     rows_per_tree = len(X) / n_trees if disjoint else len(X)
     depth = depth_from_rows(rows_per_tree, leaf_rows) if max_depth is None else max_depth
     epsilon = min(epsilon, NO_NOISE)
     per_tree = epsilon if disjoint else epsilon / n_trees
-    budgets = divide_budget(per_tree, depth, split_share, variant)
+    budgets = divide_budget(per_tree, depth, split_share, variant, version)
     everything = np.arange(len(X))
     parts = equal_parts(len(X), n_trees, rng) if disjoint else [everything] * n_trees
     trees = []
@@ -134,10 +135,12 @@ def depth_from_rows(rows_per_tree: float, leaf_rows: float = 25) -> int:
     return max(1, math.floor(math.log2(leaves))) if leaves >= 1 else 1
 
 
-def divide_budget(epsilon: float, depth: int, split_share: float, variant: Variant) -> Budgets:
+def divide_budget(
+    epsilon: float, depth: int, split_share: float, variant: Variant, version: Version = "2021"
+) -> Budgets:
     """Return the budgets of Section 4 of 2021, which are those of Algorithm 1 of 2020 too.
 
-    The text of 2020 has twice as much per median as its pseudo-code and overspends; the pseudo-code is used.
+    The text of 2020 has twice as much per median and attribute as its pseudo-code, and overspends.
 
     Examples
     --------
@@ -145,12 +148,15 @@ def divide_budget(epsilon: float, depth: int, split_share: float, variant: Varia
     Budgets(median=0.1, attribute=0.1, leaf=1.0)
     >>> divide_budget(2.0, 5, 0.5, "uniform")
     Budgets(median=0.2, attribute=0.0, leaf=1.0)
+    >>> divide_budget(2.0, 5, 0.5, "exponential", "2020 text")
+    Budgets(median=0.2, attribute=0.2, leaf=1.0)
     """
     per_level = split_share * epsilon / max(depth, 1)
     leaf = (1 - split_share) * epsilon
-    return (
-        Budgets(per_level, 0.0, leaf) if variant == "uniform" else Budgets(per_level / 2, per_level / 2, leaf)
-    )
+    if variant == "uniform":
+        return Budgets(per_level, 0.0, leaf)
+    each = per_level if version == "2020 text" else per_level / 2
+    return Budgets(each, each, leaf)
 
 
 def _grow(

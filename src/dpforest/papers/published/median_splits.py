@@ -34,7 +34,7 @@ from dpforest.papers.published.trees import Ranges, Split
 __all__ = ["Candidates", "Variant", "Version"]
 
 Variant = Literal["uniform", "exponential", "permute_and_flip"]
-Version = Literal["2021", "2020"]
+Version = Literal["2021", "2020", "2020 text"]
 
 # All splits of up to this many categories are listed (2047 of them), as the papers do; beyond, where the list
 # would explode, as many random ones stand for it.
@@ -164,8 +164,10 @@ def attribute_exponents(
     array([ -0., -10.])
     >>> attribute_exponents(np.array([0.0, 80.0]), 100, 1.0, 1.0, "2020")
     array([-0. , -0.1])
+    >>> attribute_exponents(np.array([0.0, 80.0]), 100, 1.0, 1.0, "2020 text")
+    array([ -0., -10.])
     """
-    scale = 1.0 if version == "2021" else 1.0 / max(n, 1)
+    scale = 1.0 / max(n, 1) if version == "2020" else 1.0
     return -epsilon * squared_errors * scale / (8 * bound**2)
 
 
@@ -228,7 +230,7 @@ class Candidates:
                 subsets, counts.astype(np.float64), len(rows), self.epsilon_median, self.version
             )
             return Split(feature, categories=categories[subsets[self._select(exponents)]])
-        draw = MEDIANS["2020" if self.version == "2020" else self.variant]
+        draw = MEDIANS["2020" if self.version != "2021" else self.variant]
         low, high = float(ranges.low[feature]), float(ranges.high[feature])
         return Split(feature, draw(np.sort(column), low, high, self.epsilon_median, self.rng))
 

@@ -1,9 +1,10 @@
 """Trees with one child per value, on features in five bins: what the greedy forms have in common.
 
-`bootstrap_forests`, `local_sensitivity` and `greedy_smooth` grow such trees with `grow` and score their
-splits with `class_scores` or `squared_errors`. Numeric features are cut into five equal bins of their public
-range, as in the comparisons of Consul and Williamson (2020, Section 4.2; 2021, Section 4); a nominal feature
-has one value per category and two more for missing and other. A feature is used once per path.
+`bootstrap_forests`, `private_random_forest` and `greedy_smooth` grow such trees with `grow`,
+`local_sensitivity` with a loop of its own, and score their splits with `class_scores` or `squared_errors`.
+Numeric features are cut into five equal bins of their public range, as in the comparisons of Consul and
+Williamson (2020, Section 4.2; 2021, Section 4); a nominal feature has one value per category and two more for
+missing and other. A feature is used once per path.
 """
 
 import math
@@ -27,6 +28,7 @@ __all__ = [
     "Node",
     "class_scores",
     "grow",
+    "impurity_scores",
     "score_sensitivity",
     "squared_errors",
 ]
@@ -148,16 +150,24 @@ class MultiwayTree:
         The child for value 0; those for the other values come after it.
     values : ndarray of float, shape (n_nodes, n_outputs)
         As in `Node`.
+    stands_in : ndarray of bool, optional
+        Which places are no nodes, but stand for a value that its node has no child for.
     """
 
     feature: IntArray
     first_child: IntArray
     values: FloatArray
+    stands_in: NDArray[np.bool_] | None = None
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes, leaves included."""
+        """Number of places, leaves included."""
         return len(self.feature)
+
+    @property
+    def is_node(self) -> NDArray[np.bool_]:
+        """Whether each place is a node."""
+        return np.ones(self.n_nodes, np.bool_) if self.stands_in is None else ~self.stands_in
 
     def leaf_of(self, codes: IntArray) -> IntArray:
         """Return the leaf of every row."""
@@ -213,18 +223,21 @@ class MultiwayForest(PublishedForest):
         Public facts.
     average : bool
         Whether votes are the mean over the trees instead of the sum.
+    descends : bool, default=True
+        Whether rows leave the root.
     """
 
     trees: Sequence[MultiwayTree]
     domain: Domain
     average: bool = False
+    descends: bool = True
 
     def votes(self, X: FloatArray) -> FloatArray:
         """Return the paper's scores."""
         codes = bin_codes(X, self.domain)
         total = np.zeros((len(codes), self.domain.n_outputs))
         for tree in self.trees:
-            total += tree.values[tree.leaf_of(codes)]
+            total += tree.values[tree.leaf_of(codes)] if self.descends else tree.values[0]
         return total / len(self.trees) if self.average else total
 
 
@@ -253,13 +266,23 @@ def class_scores(rows: BinnedRows, here: IntArray, criterion: Criterion) -> Floa
     >>> class_scores(rows, np.arange(3), "gini"), class_scores(rows, np.arange(3), "max_operator")
     (array([ 0., -1.]), array([3., 2.]))
     """
-    table = rows.class_tables(here)
+    return rows.by_feature(impurity_scores(rows.class_tables(here), criterion))
+
+
+def impurity_scores(table: FloatArray, criterion: Criterion) -> FloatArray:
+    """Score children, given by their class counts, each by its rows times minus its impurity.
+
+    Examples
+    --------
+    >>> impurity_scores(np.array([[2.0, 2.0], [4.0, 0.0]]), "gini")
+    array([-2.,  0.])
+    """
     if criterion == "max_operator":
-        return rows.by_feature(table.max(axis=1))
+        return np.asarray(table.max(axis=1))
     n = table.sum(axis=1)
     if criterion == "gini":
-        return rows.by_feature((table**2).sum(axis=1) / np.maximum(n, 1.0) - n)
-    return rows.by_feature(_times_log2(table).sum(axis=1) - _times_log2(n))
+        return np.asarray((table**2).sum(axis=1) / np.maximum(n, 1.0) - n)
+    return np.asarray(_times_log2(table).sum(axis=1) - _times_log2(n))
 
 
 def _times_log2(n: FloatArray) -> FloatArray:

@@ -19,7 +19,8 @@ ones: with more classes the shares of a failed leaf are drawn uniformly from the
 attribute asks for one of its categories at random.
 
 The regression form is that of Consul and Williamson (2021, Section 4, DP-ERT): means in the leaves, with
-noise whose scale is divided by the private number of rows; the mean of the trees predicts.
+noise whose scale is divided by the private number of rows; the mean of the trees predicts. `extra_trees` has
+DP-ERT as they ran it.
 """
 
 import math

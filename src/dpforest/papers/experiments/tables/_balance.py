@@ -1,7 +1,7 @@
 """How evenly forests cut their rows: histograms of leaves and of splits, and numbers of nodes.
 
-Measured is the paper's own form of every method, fitted several times to all rows; a bin of a histogram is a
-setting, and its value the part of all leaves or splits that fall into it.
+Measured is the paper's own form of every method; for histograms it is fitted several times to all rows, a bin
+is a setting, and its value the part of all leaves or splits that fall into it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.papers.experiments.experiment import Cell, Setting
-from dpforest.papers.experiments.methods import AS_PUBLISHED, find
+from dpforest.papers.experiments.methods import AS_PUBLISHED, MethodNotAvailableError, find
+from dpforest.papers.experiments.metrics import Fold, register_metric
 from dpforest.papers.published import raw_matrix
-from dpforest.papers.published.multiway import MultiwayForest, bin_codes
+from dpforest.papers.published.multiway import MultiwayForest, MultiwayTree, bin_codes
 from dpforest.papers.published.trees import LEAF, BinaryTree
 
-__all__ = ["bins", "histogram", "mean_nodes"]
+__all__ = ["NODES", "bins", "histogram"]
 
-END = "bin_end"
+END, NODES = "bin_end", "nodes"
 Quantity = Callable[[Any, NDArray[Any]], NDArray[np.float64]]
 
 
@@ -33,7 +34,11 @@ def bins(ends: Sequence[float]) -> tuple[dict[str, float], ...]:
 def leaf_fractions(tree: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
     """Return the part of the rows in every leaf of a tree."""
     counts = np.bincount(tree.leaf_of(rows), minlength=tree.n_nodes)
-    return np.asarray(counts[tree.feature == LEAF] / len(rows))
+    return np.asarray(counts[(tree.feature == LEAF) & _is_node(tree)] / len(rows))
+
+
+def _is_node(tree: Any) -> NDArray[np.bool_]:
+    return tree.is_node if isinstance(tree, MultiwayTree) else np.ones(tree.n_nodes, np.bool_)
 
 
 def left_fractions(tree: BinaryTree, rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -99,13 +104,15 @@ class _Histogram(_Measured):
         return float(np.mean((values >= begin) & (values < end)))
 
 
-class _Mean(_Measured):
-    def __call__(self, cell: Cell, setting: Setting) -> float:
-        return float(np.mean(self.of(cell)))
+def mean_nodes(model: Any, fold: Fold) -> float:
+    """Return the mean number of nodes in the trees of a paper's own form, leaves included."""
+    forest: Any = getattr(model, "published_", None)
+    if forest is None:
+        raise MethodNotAvailableError("nodes of the papers' own forms are counted.")
+    return float(np.mean([_is_node(tree).sum() for tree in forest.trees]))
 
 
-def _n_nodes(tree: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
-    return np.array([float(tree.n_nodes)])
+register_metric(NODES, mean_nodes, better="")
 
 
 def histogram(
@@ -131,8 +138,3 @@ def histogram(
     """
     quantity: Quantity = leaf_fractions if of == "leaves" else left_fractions
     return _Histogram(ends, quantity, n_fits, {"": parameters.pop("shared", {}), **parameters})
-
-
-def mean_nodes(n_fits: int, **parameters: dict[str, Any]) -> Callable[[Cell, Setting], float]:
-    """Return a `compute` of the mean number of nodes in a tree, leaves included; as `histogram`."""
-    return _Mean(_n_nodes, n_fits, {"": parameters.pop("shared", {}), **parameters})
