@@ -303,11 +303,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             found = discriminant_scores(
                 curator, "model", linear, counts, sd, config.discriminant, self._public
             )
-            rows, tables = found.counts, found.tables.copy()
-            tables[:, 0] += np.log(rows / rows.sum())  # every row has one cell of the first feature
+            rows, tables = found.counts, found.tables
         else:
             of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
             tables = class_scores(*of_part)[None]
+            tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
         for_tree = float(shares.splits + shares.leaves)
         trees, leaves, sd = self._trees(curator, shares, rows, enough * for_tree)
         first = trees[:1]  # several trees are alike enough to be weighed by one
@@ -403,10 +403,16 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         leaves: _Leaves,
         enough: float,
     ) -> Additive:
-        """Choose, by how well they predict the rows, how much the tree and the linear part weigh."""
-        config = self._config
+        """Choose, by how well they predict the rows, how much the tree and the linear part weigh.
+
+        Scores of both, the tables' too, are measured from the log shares of all rows: weights below 1 make
+        them less sure and leave a rare class rare.
+        """
+        config, prior = self._config, np.log(rows / rows.sum())
         alone = np.zeros_like(tables[:1])
-        alone[0, 0] = np.log(leaves.prior)  # what a tree's scores are measured from, where it is alone
+        alone[0, 0] = (
+            np.log(leaves.prior) - prior
+        )  # what a tree's scores are measured from, where it is alone
         tables = np.concatenate([alone, tables])
         to_choose = config.few_weights if enough < config.enough_to_choose else config.many_weights
         candidates = [
@@ -419,9 +425,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         likely = np.ceil(2**20 * np.exp(-config.sure_of_weights * distance.sum(axis=1))).astype(np.int64)
         one_in = int(max(min(enough / config.most_to_choose, rows.sum() / config.rows_to_choose), 1))
         judged = leaves.for_judging(), tables, weights, table_of, likely, one_in
-        best = curator.best_mixture("model", config.choosing, trees, np.zeros(len(rows)), *judged)
+        best = curator.best_mixture("model", config.choosing, trees, prior, *judged)
         tree, linear, table = candidates[best]
         summed = linear * tables[table]
+        summed[0] += prior
         return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
