@@ -385,6 +385,6 @@ def test_a_rare_class_stays_rare():
         PrivateForestClassifier(epsilon=20.0, bounds=(0, 1), classes=[0, 1]).fit(X, y).predict_proba(X)[:, 1]
         for _ in range(8)
     ]
-    # .0236 in 24 fits, six deviations of a mean of eight to either side; pulls that are held cost a rare class
+    # .0236 in 24 fits, six deviations of a mean of eight to either side; held pulls cost a rare class
     # some of its share. With the shares of the classes weighed, too, it was .036.
     assert 0.0155 < np.mean(found) < 0.0317
