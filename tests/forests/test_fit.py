@@ -388,3 +388,41 @@ def test_a_rare_class_stays_rare():
     # .0236 in 24 fits, six deviations of a mean of eight to either side; held pulls cost a rare class
     # some of its share. With the shares of the classes weighed, too, it was .036.
     assert 0.0155 < np.mean(found) < 0.0317
+
+
+def test_importances_of_several_trees_sum_to_one_if_some_say_nothing(patients):
+    X, label, _ = patients
+    schema = Schema(FEATURES, Classes(["home", "died"]))
+    silent = 0
+    for seed in range(20):
+        with pytest.warns(PrivacyLeakWarning):
+            model = PrivateForestClassifier(
+                3, epsilon=0.5, max_depth=1, schema=schema, random_state=seed
+            ).fit(X[:40], label[:40])
+        leaves = model._leaves(model.trees_, model.leaf_statistics_, model.leaf_noises_, model.ledger_)
+        told = [
+            each.prunings.importances(model.trees_[at : at + 1], model.schema_.n_columns).sum() > 0
+            for at, each in enumerate(leaves)
+        ]
+        silent += any(told) and not all(told)
+        assert model.feature_importances_.sum() == pytest.approx(float(any(told)))
+    assert silent  # otherwise nothing was tested
+
+
+@pytest.mark.parametrize("n_trees", [1, 4])
+def test_the_plan_in_words_counts_every_row_once(n_trees, patients):
+    """Every row is in all trees, so leaves of several hold no more rows than those of one."""
+    X, label, _ = patients
+    schema = Schema(FEATURES, Classes(["home", "died"]))
+    model = PrivateForestClassifier(n_trees, epsilon=50.0, max_depth=2, schema=schema).fit(X, label)
+    told = re.search(r"the leaves hold about (\d+) rows each", model.explain_plan())
+    assert int(told[1]) == pytest.approx(len(X) / 4, rel=0.05)
+
+
+def test_splits_that_were_not_wanted_are_not_excused(patients):
+    """Two classes are not many: without splits because of max_depth, the plan in words says so."""
+    X, label, _ = patients
+    schema = Schema(FEATURES, Classes(["home", "died"]))
+    model = PrivateForestClassifier(epsilon=5.0, max_depth=0, schema=schema).fit(X, label)
+    assert model.additive_ is not None
+    assert "The tree has 0 levels, as max_depth says" in model.explain_plan()

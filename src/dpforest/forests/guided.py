@@ -206,7 +206,7 @@ class GuidedTree(PrivateForest):
                 if self._has_additive_part()
                 else "A sum over features did not stand out of its noise, so it was dropped."
             )
-        if depth == 0 and self.additive_ is not None:
+        if depth == 0 and self.additive_ is not None and self.settings_["max_depth"] != 0:
             few = "rows times epsilon are too few for a tree"
             many = "a tree could not tell so many classes apart"
             return "\n".join([*lines, f"There are no splits: {few if is_regressor(self) else many}."])
@@ -232,8 +232,8 @@ class GuidedTree(PrivateForest):
         return table is not None and bool((table != table[:, :1]).any())
 
     def _rows_released(self) -> float:
-        """Return the number of rows that the released leaves add up to."""
-        return float(self.leaf_statistics_.sum())
+        """Return the number of rows that the leaves of a tree add up to: every row is in all trees."""
+        return float(self.leaf_statistics_[0].sum())
 
     @property
     def _finite_epsilon(self) -> float:

@@ -463,7 +463,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         of_trees = [
             each.prunings.importances(self.trees_[at : at + 1], n_columns) for at, each in enumerate(leaves)
         ]
-        of_tree = self.schema_.share_out(np.mean(of_trees, axis=0))
+        # a tree whose splits say nothing has none: the others share what it would have had
+        of_tree = self.schema_.share_out(np.sum(of_trees, axis=0) / max(float(np.sum(of_trees)), 1.0))
         if additive is None:
             return of_tree
         found = additive.spreads(self.schema_.n_cells[: self.schema_.n_features])
