@@ -186,7 +186,7 @@ class NumberConfig:
         --------
         >>> config = NumberConfig()
         >>> [str(config.additive_share(per_feature)) for per_feature in (30, 1e3, 1e6)]
-        ['7/10', '861/5000', '7/625']
+        ['7/10', '637/2500', '161/10000']
         """
         falling = min(1.0, self.full_per_feature / per_feature) ** self.additive_power
         return self.most_additive * Fraction(round(1000 * falling), 1000)
