@@ -410,9 +410,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         """
         config, prior = self._config, np.log(rows / rows.sum())
         alone = np.zeros_like(tables[:1])
-        alone[0, 0] = (
-            np.log(leaves.prior) - prior
-        )  # what a tree's scores are measured from, where it is alone
+        alone[0, 0] = np.log(leaves.prior) - prior  # what the scores of a tree alone are measured from
         tables = np.concatenate([alone, tables])
         to_choose = config.few_weights if enough < config.enough_to_choose else config.many_weights
         candidates = [

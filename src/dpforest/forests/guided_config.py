@@ -100,9 +100,7 @@ class ClassConfig:
     most_to_choose: float = 200_000  # rows times epsilon beyond which a sample will do ...
     rows_to_choose: float = 100_000  # ... of at least so many rows: sampling moves 0.1 % of them (2 sd)
     likely_weights: tuple[float, float] = (0.5, 0.7)  # of tree and linear part, before any row is seen ...
-    sure_of_weights: float = (
-        2.0  # ... others less, by exp of this times their squared distance; study: 1 to 4
-    )
+    sure_of_weights: float = 2.0  # ... others less, by exp of this times the squared distance; study
     few_weights: Weights = _FEW_WEIGHTS
     many_weights: Weights = _MANY_WEIGHTS
 
