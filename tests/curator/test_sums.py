@@ -146,6 +146,9 @@ def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
     for seed in range(4000):
         with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
             chosen.append(curator.best_mixture("everything", Fraction(1), *asked, np.array([4, 1, 2])))
+    with open_curator(RECORDS) as curator, pytest.raises(ValueError, match="positive base weight"):
+        curator.best_mixture("everything", Fraction(1), *asked, np.array([4, 0, 2]))
+    assert not len(curator.ledger)
     cells, labels = CLASSES.encode_features(rows_of(RECORDS)[0]), np.array([0, 1, 1, 2, 2, 0])
     scores = mixture_scores(rows_of_cells(cells, labels, CLASSES.n_cells, 3), *asked)
     assert scores.argmax() == 2

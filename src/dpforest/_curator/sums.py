@@ -222,6 +222,8 @@ class SumQueries:
             weights=weights,
             table_of=table_of,
         )
+        if likely.shape != table_of.shape or likely.min() < 1:
+            raise ValueError("Every candidate needs a positive base weight.")
         choose = self._pay.for_choice(pool, share, Query(Kind.PART_WEIGHTS), 1, MIXTURE_UNIT, EXPONENTIAL)
         if one_in > 1:
             asked = replace(asked, sample=self._scatter(min(one_in, MAX_TREES)))
