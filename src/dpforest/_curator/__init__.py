@@ -20,7 +20,8 @@ from dpforest._curator.gradients import (
     gradient_unit,
 )
 from dpforest._curator.observer import Look, Observer, watched_by
-from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Noisy
+from dpforest._curator.pairs import PairColumns
+from dpforest._curator.payment import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP, Noisy
 from dpforest._curator.queries import Curator
 from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
@@ -34,6 +35,7 @@ __all__ = [
     "MAX_PER_ROW",
     "MAX_ROWS",
     "MIXTURE_UNIT",
+    "NESTED",
     "ONE",
     "PERMUTE_AND_FLIP",
     "QUANTILE_PARTS",
@@ -52,6 +54,7 @@ __all__ = [
     "Named",
     "Noisy",
     "Observer",
+    "PairColumns",
     "Part",
     "PrivateTable",
     "PrivateValues",

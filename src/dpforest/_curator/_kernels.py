@@ -345,3 +345,89 @@ def _impurity(counts, is_class, unit):
         total += code * counts[code]
         squares += code * code * counts[code]
     return _squared_error(n, total, squares)
+
+
+# --- two levels together -------------------------------------------------------------------------------
+#
+# ``steps[a, c]`` holds the rows by class that lie left of cut a and not left of the one before in its column,
+# and the same of cut c; ``alone[c]`` those of cut c whatever a is. ``first[slot]`` is the first cut of a
+# column. `seen` collects the rows left of a by what they add to cut c.
+
+
+@kernel
+def two_class_pair_scores(steps, alone, total, first, wanted, seen, scratch, out):
+    """Score all cuts of both children of every cut of a node, for two classes; see `pair_scores`."""
+    n_cuts, n_slots = alone.shape[0], first.shape[0] - 1
+    if wanted > 1:  # all rows of a leaf count
+        for a in range(n_cuts):
+            for c in range(n_cuts):
+                out[0, a, c] = out[1, a, c] = 0
+        return
+    for slot in range(n_slots):
+        for c in range(n_cuts):
+            seen[c, 0] = seen[c, 1] = 0
+        here0, here1 = np.int64(0), np.int64(0)
+        for a in range(first[slot], first[slot + 1]):
+            here0 += alone[a, 0]
+            here1 += alone[a, 1]
+            there0, there1 = total[0] - here0, total[1] - here1
+            for c in range(n_cuts):
+                seen[c, 0] += steps[a, c, 0]
+                seen[c, 1] += steps[a, c, 1]
+            for other in range(n_slots):
+                left0, left1, right0, right1 = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+                for c in range(first[other], first[other + 1]):
+                    left0 += seen[c, 0]
+                    left1 += seen[c, 1]
+                    right0 += alone[c, 0] - seen[c, 0]
+                    right1 += alone[c, 1] - seen[c, 1]
+                    out[0, a, c] = max(left0, left1) + max(here0 - left0, here1 - left1)
+                    out[1, a, c] = max(right0, right1) + max(there0 - right0, there1 - right1)
+
+
+@kernel
+def pair_scores(steps, alone, total, first, wanted, seen, scratch, out):
+    """Score all cuts of both children of every cut of a node.
+
+    ``out[0, a, c]`` is what the max-operator says of the left child of cut a if it is cut at c, and
+    ``out[1, a, c]`` of the right one; `wanted` classes of a leaf count. `seen` and `scratch` are scratch.
+    """
+    n_cuts, n_classes = alone.shape
+    n_slots = first.shape[0] - 1
+    here, there, left, right, one, other_one = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4], scratch[5]
+    for slot in range(n_slots):
+        for c in range(n_cuts):
+            for k in range(n_classes):
+                seen[c, k] = 0
+        for k in range(n_classes):
+            here[k] = 0
+        for a in range(first[slot], first[slot + 1]):
+            for k in range(n_classes):
+                here[k] += alone[a, k]
+                there[k] = total[k] - here[k]
+            for c in range(n_cuts):
+                for k in range(n_classes):
+                    seen[c, k] += steps[a, c, k]
+            for other in range(n_slots):
+                for k in range(n_classes):
+                    left[k] = right[k] = 0
+                for c in range(first[other], first[other + 1]):
+                    for k in range(n_classes):
+                        left[k] += seen[c, k]
+                        right[k] += alone[c, k] - seen[c, k]
+                    out[0, a, c] = _of_leaves(left, here, wanted, one, other_one)
+                    out[1, a, c] = _of_leaves(right, there, wanted, one, other_one)
+
+
+@inlined
+def _of_leaves(left, both, wanted, one, other):
+    """Rows of the `wanted` most common classes of one leaf and of the other, which has the rest of both."""
+    if wanted == 1:  # most levels: no need to copy and mark
+        most, most_of_rest = np.int64(0), np.int64(0)
+        for k in range(left.shape[0]):
+            most = max(most, left[k])
+            most_of_rest = max(most_of_rest, both[k] - left[k])
+        return most + most_of_rest
+    for k in range(left.shape[0]):
+        one[k], other[k] = left[k], both[k] - left[k]
+    return _most_common(one, wanted) + _most_common(other, wanted)

@@ -32,6 +32,7 @@ from dpforest.privacy import (
 from dpforest.privacy.exact import float_at_least
 
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
+NESTED = "nested exponential mechanism"
 LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
 PERTURBED = "objective perturbation"
 NO_CANDIDATE = -1
@@ -252,22 +253,32 @@ class Payments:
         score_range : int
             Range W of the score between neighbours.
         mechanism : str
-            `EXPONENTIAL` or `PERMUTE_AND_FLIP`; under zCDP the first costs epsilon**2 / 8 (bounded range),
-            the second epsilon**2 / 2.
+            `EXPONENTIAL`, `NESTED` or `PERMUTE_AND_FLIP`; under zCDP the first two, which are exponential
+            mechanisms, cost epsilon**2 / 8 (bounded range), the last epsilon**2 / 2.
         """
         amount = self.ledger.plan.amount(pool) * share / copies
         if self._is_pure:
             epsilon = amount
-        elif mechanism == EXPONENTIAL:
+        elif mechanism in (EXPONENTIAL, NESTED):
             epsilon = exponential_epsilon_from_rho(amount)
         else:
             epsilon = pure_epsilon_from_rho(amount)
         if self._noiseless:
             epsilon = _SHARPEST * score_range
-        rate = Rate.floor(epsilon / score_range)
+        unit = 1
+        if mechanism == NESTED:  # scores are weighed in finer units, and pay for their rounding
+            unit, score_range = mechanisms.NESTED_UNIT, mechanisms.nested_range(score_range)
+        rate = Rate.floor(epsilon * unit / score_range)
         parameters = {"trees_per_row": copies, "epsilon": float_at_least(epsilon), "score_range": score_range}
         event = self._charge(pool, share, query, mechanism, parameters)
-        look = Look(event, rate.value, copies, score_range)
+        look = Look(event, rate.value / unit, copies, score_range)
+        if mechanism == NESTED:
+            return self._sell(
+                look,
+                lambda scores, base: mechanisms.nested_exponential(
+                    scores[:, 0], scores[:, 1], base, rate, self._words, self._n_threads
+                ),
+            )
         if mechanism == PERMUTE_AND_FLIP:
             return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
         return self._sell(

@@ -44,7 +44,8 @@ from dpforest._curator.estimates import EstimateQueries
 from dpforest._curator.fits import FitQueries
 from dpforest._curator.gradients import GradientQueries
 from dpforest._curator.observer import observer_of, question
-from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, Noisy, Payments
+from dpforest._curator.pairs import PairCandidates, PairColumns
+from dpforest._curator.payment import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP, Choice, Noisy, Payments
 from dpforest._curator.sums import SumQueries
 from dpforest._curator.table import PrivateTable
 from dpforest._curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
@@ -58,6 +59,7 @@ from dpforest._rows import (
     LabelSums,
     LeafCounts,
     LeafSums,
+    PairCounts,
     RowCount,
     Siblings,
     TargetCounts,
@@ -247,6 +249,59 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
             chosen[nodes] = choose(scores, base)
         feature, threshold = candidates.split(chosen)
         return feature.reshape(features.shape[:2]), threshold.reshape(features.shape[:2])
+
+    @question
+    def paired_splits(
+        self,
+        pool: str,
+        trees: FlatTrees,
+        level: int,
+        slots: PairColumns,
+        share: Fraction,
+        most_common: int = 1,
+        tree: int | None = None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Release a cut of every node of a level and of both its children, all three chosen together.
+
+        Nested exponential mechanism on the max-operator of the four leaves that a node comes to (`pairs`):
+        a row is in one of them and moves its score by at most 1, so two levels cost what one does. The tree
+        is one that holds all rows; `tree` is its number, if it is one of several.
+
+        Returns
+        -------
+        feature, threshold : ndarray of shape (1, 3 * 2**level), int32
+            Of the nodes of the level, then of the next.
+        """
+        self._demand_row_privacy()
+        counted = f" of {most_common} classes" if most_common > 1 else ""
+        query = Query(Kind.SPLITS, f"two levels by max_operator{counted}", level, tree)
+        score_range = Utility.MAX_OPERATOR.range_for(self.schema)
+        choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, NESTED)
+        candidates = PairCandidates.of_level(trees, level, slots, self.schema.n_cells, self.subsets)
+        tables = self._rows.fold(
+            PairCounts(
+                **self._walk(trees, level),
+                columns=slots.columns,
+                groups=candidates.groups,
+                n_groups=int(candidates.first_group[-1]),
+            )
+        )
+        n_nodes = len(tables)
+        size = max(1, CHUNK_ENTRIES // candidates.n_cuts**2)
+        chunks = [slice(at, min(at + size, n_nodes)) for at in range(0, n_nodes, size)]
+
+        def scored(nodes: slice) -> Chunk:
+            return nodes, np.stack([candidates.scores(table, most_common) for table in tables[nodes]])
+
+        chosen = np.empty((n_nodes, 3), np.int64)
+        for nodes, scores in ahead(scored, chunks, self._n_threads):
+            chosen[nodes] = choose(scores, candidates.base[nodes])
+        nodes_of = np.arange(n_nodes), np.repeat(np.arange(n_nodes), 2)
+        first, second = (
+            candidates.split(of, cut)
+            for of, cut in zip(nodes_of, (chosen[:, 0], chosen[:, 1:].ravel()), strict=True)
+        )
+        return tuple(np.concatenate(parts)[None] for parts in zip(first, second, strict=True))
 
     @question
     def features_by_median(

@@ -17,6 +17,7 @@ from dpforest._rows.limits import (
     MIXTURE_UNIT,
 )
 from dpforest._rows.memory import MemoryRows
+from dpforest._rows.pairs import PairCounts
 from dpforest._rows.residuals import Residual
 from dpforest._rows.rows import Assignment, Block, Grid, Rows, TableSpec, WholeRows
 from dpforest._rows.siblings import Siblings
@@ -57,6 +58,7 @@ __all__ = [
     "LeafSums",
     "MemoryRows",
     "MixtureScores",
+    "PairCounts",
     "Products",
     "RereadRows",
     "Residual",

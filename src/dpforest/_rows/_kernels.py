@@ -149,6 +149,25 @@ def cell_moments(cells, levels, order, ends, asked, lines, table):
         begin = ends[at]
 
 
+@kernel
+def pair_counts(cells, codes, node_of_row, order, columns, groups, found, table):
+    """Add 1 to ``table[node, group, other, code]`` for the groups of every two columns of a row.
+
+    A column and itself make a pair, too; of two columns the first group is that of the first. `found` is
+    scratch.
+    """
+    n_slots = columns.shape[0]
+    for i in range(order.shape[0]):
+        row = np.uint64(order[i])
+        node, code = np.uint64(node_of_row[row]), np.uint64(codes[row])
+        for slot in range(n_slots):
+            found[slot] = groups[node, slot, cells[row, np.uint64(columns[slot])]]
+        for slot in range(n_slots):
+            group = np.uint64(found[slot])
+            for other in range(slot, n_slots):
+                table[node, group, np.uint64(found[other]), code] += 1
+
+
 @inlined
 def _sum_features(cells, row, tables, sums):
     """Sum the scores of a row over its features, for every table and class."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Centres, Curator, Utility
+from dpforest._curator import Centres, Curator, PairColumns, Utility
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Kind, Query
 
@@ -26,6 +26,11 @@ CENTRES = Fraction(2, 100)
 MEAN_CENTRES = Fraction(15, 100)
 CENTRED = 0  # in place of a number of classes: the level compares children with their node's target
 LEAST_WEIGHT = 1e-9  # of the parent's target, in rows: it stands in for an empty node where there is no noise
+# Two levels chosen together: entries of their table, pairs that are counted in all rows, and least epsilon. Twice
+# the entries gain nothing, half of them cost half a point; with fewer pairs than features there are none (study).
+PAIR_ENTRIES = 2**23
+PAIR_WORK = 10**8
+LEAST_FOR_PAIRS = Fraction(1, 512)  # with less, logarithms of sums would be too rough
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
@@ -231,12 +236,15 @@ def grow_guided(
     number: int | None = None,
     ratio: Fraction = ROOT_TWO,
     n_columns: int | None = None,
+    rows: float | None = None,
 ) -> FlatTrees:
     """Grow one tree whose splits, feature and cut together, are chosen by the target.
 
-    A level may use centred scores: how far the children's targets are from their node's own. It then first
-    buys a noisy view of the targets in its nodes, deeper levels for more. Or it may use the max-operator on
-    classes, which needs no such view. Each level gets `ratio` times as much for its splits as the one above.
+    Two levels at a time are chosen together where there is room for their tables, by the max-operator, for
+    the budget of both. A level that is chosen alone may use centred scores: how far the children's targets
+    are from their node's own. It then first buys a noisy view of the targets in its nodes, deeper levels for
+    more. Or it may use the max-operator on classes, which needs no such view. Each level gets `ratio` times
+    as much for its splits as the one above.
 
     Parameters
     ----------
@@ -259,19 +267,36 @@ def grow_guided(
         Of a level's budget to that of the one above.
     n_columns : int, optional
         How many columns, drawn with public coins, a node chooses among; None takes all.
+    rows : float, optional
+        Released number of rows; None chooses every level alone.
     """
     n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
-    centred = [at for at in range(1, depth) if counted[at] == CENTRED]  # the root's is known
     is_class = len(root) > 1
+    pairs: dict[int, PairColumns] = {}
+    if rows is not None and is_class:
+        least = min(guided_shares(share, depth, depth, is_class, ratio)[0], default=share)
+        if curator.ledger.plan.amount(pool) * least >= LEAST_FOR_PAIRS:
+            pairs = levels_in_pairs(curator, depth, len(root), rows, n_slots)
+    alone = set(range(depth)) - {at + below for at in pairs for below in (0, 1)}
+    centred = [at for at in sorted(alone) if at > 0 and counted[at] == CENTRED]  # the root's is known
     shares, for_centres = guided_shares(share, depth, len(centred), is_class, ratio)
     centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
+    second: Level | None = None  # of a pair of levels, what was chosen for the lower one
 
     def level(trees: FlatTrees, at: int) -> Level:
-        nonlocal above
+        nonlocal above, second
         if at > 0:
             above = np.repeat(above, 2, axis=0)
+        if second is not None:
+            lower, second = second, None
+            return lower
+        if at in pairs:
+            both, wanted = shares[at] + shares[at + 1], max(counted[at + 1], 1)
+            found = curator.paired_splits(pool, trees, at, pairs[at], both, wanted, number)
+            first, second = ((found[0][:, part], found[1][:, part]) for part in _upper_and_lower(at))
+            return first
         features, part = draw_features(curator, trees, at, n_slots), shares[at]
         if counted[at] != CENTRED:
             score = Utility.MAX_OPERATOR
@@ -288,6 +313,35 @@ def grow_guided(
         return curator.splits(pool, trees, at, features, score, part, centres, tree=number)
 
     return grow(curator, 1, depth, level)
+
+
+def levels_in_pairs(
+    curator: Curator, depth: int, n_classes: int, rows: float, n_columns: int
+) -> dict[int, PairColumns]:
+    """Say which levels are chosen together with the next one, and among which columns; all of it public.
+
+    From the root down, as long as there is room: tables of pairs grow with the nodes and classes, and counting
+    them takes rows times pairs of columns.
+    """
+    schema, found = curator.schema, {}
+    n_slots = int(np.sqrt(2 * PAIR_WORK / max(rows, 1.0)))
+    for at in range(0, depth - 1, 2):
+        n_groups = int(np.sqrt(PAIR_ENTRIES / (2**at * n_classes)))
+        columns = np.arange(schema.n_columns)
+        if n_columns < schema.n_columns:
+            root = FlatTrees.unsplit(1, 1, curator.subsets.left_sets)
+            columns = np.sort(draw_features(curator, root, 0, n_columns).ravel())
+        about = schema.n_cells, schema.nominal, schema.n_features
+        slots = PairColumns.that_fit(columns, *about, n_groups, n_slots)
+        if slots is None:
+            break
+        found[at] = slots
+    return found
+
+
+def _upper_and_lower(level: int) -> tuple[slice, slice]:
+    """Where the nodes of a level and those of the next stand in what is chosen for both."""
+    return slice(0, 2**level), slice(2**level, 3 * 2**level)
 
 
 def _centres_of_level(

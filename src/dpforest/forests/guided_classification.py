@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import MIXTURE_UNIT, Curator, Utility
+from dpforest._curator import MIXTURE_UNIT, NESTED, Curator, Utility
 from dpforest._linear import (
     class_scores,
     classes_can_be_fitted,
@@ -181,7 +181,8 @@ def _read_leaves(
     epsilons = np.zeros(trees.depth)
     for event in ledger:
         if event.kind is Kind.SPLITS and event.level is not None:
-            epsilons[event.level] = float(str(event.parameters["epsilon"]))
+            levels = slice(event.level, event.level + 1 + (event.mechanism == NESTED))
+            epsilons[levels] = float(str(event.parameters["epsilon"])) / (1 + (event.mechanism == NESTED))
     found = mix_prunings(counts, noise_sd, prior, reachable, epsilons, config.prunings)
     if config.mix_prunings:
         return _Leaves(found.leaf_shares(), prior, found)
@@ -387,8 +388,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
             tree = grow_guided(
-                curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns
-            )
+                curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns,
+                float(rows.sum()) if config.in_pairs else None,
+            )  # fmt: skip
             found, sd = curator.leaf_histograms("model", tree, filling, Query(Kind.LEAF_COUNTS, tree=number))
             grown.append(tree)
             leaves.append(found)

@@ -2,7 +2,7 @@
 
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
-public lists, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs
+public lists, `nested` from lists of three that hang together, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs
 there are of which the best is released, `thresholds` from which count on a value may be named, `objective`
 releases the minimum of a convex function of the rows. Each mechanism
 has a `..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it
@@ -16,6 +16,13 @@ from dpforest.mechanisms.block_norm import (
     block_norm_variance,
 )
 from dpforest.mechanisms.minimum import LONGEST, POSITION_BITS
+from dpforest.mechanisms.nested import (
+    NESTED_UNIT,
+    nested_can_choose,
+    nested_exponential,
+    nested_log_pmf,
+    nested_range,
+)
 from dpforest.mechanisms.noise import (
     discrete_gaussian,
     discrete_gaussian_log_pmf,
@@ -55,6 +62,7 @@ from dpforest.mechanisms.thresholds import naming_threshold
 
 __all__ = [
     "LONGEST",
+    "NESTED_UNIT",
     "POSITION_BITS",
     "Gradient",
     "Problem",
@@ -78,6 +86,10 @@ __all__ = [
     "gamma_for",
     "mean_runs",
     "naming_threshold",
+    "nested_can_choose",
+    "nested_exponential",
+    "nested_log_pmf",
+    "nested_range",
     "permute_and_flip",
     "permute_and_flip_log_pmf",
     "perturbed_cost",

@@ -309,6 +309,46 @@ def inverse_cdf(
 
 
 @kernel
+def soft_best(
+    left: IntArray, right: IntArray, base: IntArray, rate: float, unit: int, out: IntArray
+) -> None:
+    """Put unit / rate (ln Z_left(a) + ln Z_right(a)), rounded down, into out; see nested.py for the bound.
+
+    Sums are taken relative to their largest term, whose exponent is kept apart as a whole number.
+    """
+    rows, m = base.shape
+    for row in range(rows):
+        for a in range(m):
+            if base[row, a] == 0:
+                continue
+            best_left, best_right, found = np.int64(0), np.int64(0), False
+            for b in range(m):
+                if base[row, b] > 0:
+                    if not found or left[row, a, b] > best_left:
+                        best_left = left[row, a, b]
+                    if not found or right[row, a, b] > best_right:
+                        best_right = right[row, a, b]
+                    found = True
+            of_left, of_right = 0.0, 0.0
+            known_left, known_right, exp_left, exp_right = np.int64(0), np.int64(0), 1.0, 1.0
+            for b in range(m):
+                if base[row, b] > 0:
+                    weight = np.float64(base[row, b])
+                    gap = best_left - left[row, a, b]
+                    if gap != known_left:  # neighbours are often equal, and exp is the dearest step
+                        known_left, exponent = gap, rate * np.float64(gap)
+                        exp_left = math.exp(-exponent) if exponent < 745.0 else 0.0
+                    of_left += weight * exp_left
+                    gap = best_right - right[row, a, b]
+                    if gap != known_right:
+                        known_right, exponent = gap, rate * np.float64(gap)
+                        exp_right = math.exp(-exponent) if exponent < 745.0 else 0.0
+                    of_right += weight * exp_right
+            rest = unit / rate * (math.log(of_left) + math.log(of_right))
+            out[row, a] = unit * (best_left + best_right) + np.int64(math.floor(rest))
+
+
+@kernel
 def quantile_utilities(
     counts: IntArray,
     low: IntArray,

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP, Look
-from dpforest._curator.payment import BLOCK_NORM, GAUSSIAN, PERTURBED
+from dpforest._curator.payment import BLOCK_NORM, GAUSSIAN, NESTED, PERTURBED
+from dpforest.mechanisms import nested_range
 
 CHOICES = (EXPONENTIAL, PERMUTE_AND_FLIP)
 
@@ -41,6 +42,8 @@ class Movement:
         mechanism = self.look.event.mechanism
         if mechanism in CHOICES:
             parts = _ranges(change, public[0] if public else np.ones_like(change))
+        elif mechanism == NESTED:
+            parts = _nested_ranges(change, *public)
         elif mechanism in (BLOCK_NORM, PERTURBED):
             starts = np.cumsum([0, *self.look.blocks[:-1]])
             parts = np.add.reduceat(np.abs(change), starts, axis=1).max(axis=1)
@@ -69,7 +72,7 @@ def price(look: Look, pure: bool) -> Fraction | float:
     if pure:
         return look.copies * epsilon
     # the exponential mechanism has bounded range; any other epsilon-DP step costs epsilon**2 / 2
-    return look.copies * epsilon**2 / (8 if mechanism == EXPONENTIAL else 2)
+    return look.copies * epsilon**2 / (8 if mechanism in (EXPONENTIAL, NESTED) else 2)
 
 
 def _ranges(change: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -79,6 +82,21 @@ def _ranges(change: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.in
     highest = np.where(candidate, change, wide.min).max(axis=1, initial=wide.min)
     lowest = np.where(candidate, change, wide.max).min(axis=1, initial=wide.max)
     return np.where(candidate.any(axis=1), highest - lowest, 0)
+
+
+def _nested_ranges(change: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Range over all candidates (a, b, c) of every node: left(a, b) + right(a, c), and what rounding adds.
+
+    For a given a the two sides are chosen apart, so the extremes of their sum are the sums of extremes.
+    """
+    candidate = np.broadcast_to((base > 0)[:, None, None, :], change.shape)
+    wide = np.int64(2**60)  # far beyond any movement; two of them still fit
+    highest = np.where(candidate, change, -wide).max(axis=3, initial=-wide).sum(axis=1)
+    lowest = np.where(candidate, change, wide).min(axis=3, initial=wide).sum(axis=1)
+    first = base > 0
+    found = np.where(first, highest, -wide).max(axis=1) - np.where(first, lowest, wide).min(axis=1)
+    # a table that did not move cannot be rounded differently
+    return np.where(first.any(axis=1) & change.any(axis=(1, 2, 3)), nested_range(found), 0)
 
 
 def _ceil_sqrt(square: Fraction) -> int:

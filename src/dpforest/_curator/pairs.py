@@ -1,0 +1,240 @@
+"""The public list of cuts among which two levels of a tree are chosen together, and their exact scores.
+
+The score of a cut of a node and one cut of each of its children is what the max-operator says of the four
+leaves: the rows that are of the most common classes of their leaf. A row is in one leaf, whose score it
+raises by 0 or 1 and leaves alone all others: W = 1, for two levels as for one. The cut of the left child adds
+`left`, that of the right child `right`; see `dpforest.mechanisms.nested`.
+
+Every column has a few cuts only, equally far apart inside the node's box: tables are by pairs of groups
+between the cuts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpforest._curator.utilities import FEATURE_WEIGHT, Subsets
+from dpforest._structure.flat import FlatTrees
+
+LEAST_GROUPS = 4  # of an ordered column: with fewer, two levels together see less than one by one
+GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
+MOST_GROUPS = 64  # of a nominal column, which has one for every category; wider ones are left out
+MOST_SUBSETS = 32  # cuts of a nominal column
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """Which columns two levels look at, and into how many groups ordered ones are cut."""
+
+    columns: NDArray[np.int64]
+    n_groups: NDArray[np.int64]
+
+    @classmethod
+    def that_fit(
+        cls,
+        columns: NDArray[Any],
+        n_cells: NDArray[Any],
+        nominal: NDArray[np.bool_],
+        n_features: int,
+        n_groups: int,
+        n_slots: int,
+    ) -> PairColumns | None:
+        """Choose columns so that all of them together have at most so many groups, and are so many.
+
+        Features come first; columns of two features follow as far as there is room for them. None if there
+        is no room for the features.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+            Columns to choose from, in ascending order.
+        n_cells, nominal : ndarray of shape (n_columns,)
+            Cells of every column of the table, and whether these are categories.
+        n_features : int
+            How many columns are features; the others are made of two.
+        n_groups, n_slots : int
+            Most groups, and most columns.
+
+        Examples
+        --------
+        >>> columns = np.arange(4), np.array([256, 256, 3, 256]), np.array([False, False, True, False])
+        >>> PairColumns.that_fit(*columns, 3, 60, 10).n_groups
+        array([19, 19,  3, 19])
+        >>> PairColumns.that_fit(*columns, 3, 40, 10).n_groups
+        array([18, 18,  3])
+        """
+        usable = columns[(n_cells[columns] > 1) & ~(nominal & (n_cells > MOST_GROUPS))[columns]]
+        features = usable[usable < n_features]
+        is_set = nominal[features]
+        n_ordered, n_left = int((~is_set).sum()), n_groups - int(n_cells[features][is_set].sum())
+        if len(features) > n_slots or len(features) == 0 or n_left < LEAST_GROUPS * n_ordered:
+            return None
+        n_sums = min(n_left // GROUPS_WITH_SUMS - n_ordered, n_slots - len(features)) if n_ordered else 0
+        kept = usable[: len(features) + max(n_sums, 0)].astype(np.int64)
+        widest = n_left // max(int((~nominal[kept]).sum()), 1)
+        narrow = np.minimum(n_cells[kept], widest)
+        return cls(kept, np.where(nominal[kept], n_cells[kept], narrow).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class PairCandidates:
+    """Cuts of the nodes of a level, the same number for every node; all of it public.
+
+    Parameters
+    ----------
+    slots : PairColumns
+        Columns that are looked at.
+    first_group, first_cut : ndarray of shape (n_slots + 1,)
+        Where the groups and the cuts of every column begin.
+    groups : ndarray of shape (n_nodes, n_slots, n_cells), int32
+        Group of every cell, numbered through the columns.
+    base : ndarray of shape (n_nodes, n_cuts), int64
+        Base weights: every column has the same, spread over its cuts; 0 for a cut with no cell of the node on
+        one side.
+    threshold : ndarray of shape (n_nodes, n_cuts), int32
+        As in `FlatTrees`.
+    sets : dict of int to ndarray
+        For every nominal column, by slot: which categories each of its cuts sends left.
+    """
+
+    slots: PairColumns
+    first_group: NDArray[np.int64]
+    first_cut: NDArray[np.int64]
+    groups: NDArray[np.int32]
+    base: NDArray[np.int64]
+    threshold: NDArray[np.int32]
+    sets: dict[int, NDArray[np.uint8]]
+
+    @classmethod
+    def of_level(
+        cls, trees: FlatTrees, level: int, slots: PairColumns, n_cells: NDArray[np.int32], subsets: Subsets
+    ) -> PairCandidates:
+        """List the cuts of the nodes of a level of the one tree."""
+        columns, n_nodes = slots.columns, 2**level
+        asked = np.tile(columns.astype(np.int32), (1, n_nodes, 1))
+        low, high, members = (found[0] for found in trees.boxes(level, asked, n_cells))
+        cells, groups, bases, thresholds = np.arange(int(n_cells[columns].max())), [], [], []
+        sets: dict[int, NDArray[np.uint8]] = {}
+        first_group, first_cut = [0], [0]
+        for slot, (column, n_groups) in enumerate(zip(columns, slots.n_groups, strict=True)):
+            if subsets.first[column] >= 0:
+                found = _by_sets(int(column), members[:, slot], subsets)
+                sets[slot] = subsets.left_sets[-found.threshold[0] - 1][:, :n_groups]
+                of_cell = np.broadcast_to(np.minimum(cells, n_groups - 1), (n_nodes, len(cells)))
+            else:
+                of_cell, found = _by_thresholds(cells, low[:, slot], high[:, slot], int(n_groups))
+            groups.append(of_cell + first_group[-1])
+            bases.append(found.base)
+            thresholds.append(found.threshold)
+            first_group.append(first_group[-1] + int(n_groups))
+            first_cut.append(first_cut[-1] + found.base.shape[1])
+        return cls(
+            slots,
+            np.array(first_group),
+            np.array(first_cut),
+            np.ascontiguousarray(np.stack(groups, axis=1), np.int32),
+            np.concatenate(bases, axis=1),
+            np.concatenate(thresholds, axis=1),
+            sets,
+        )
+
+    @property
+    def n_cuts(self) -> int:
+        """Cuts of a node."""
+        return int(self.first_cut[-1])
+
+    def scores(self, table: NDArray[Any], most_common: int) -> NDArray[np.int64]:
+        """Exact scores of one node, shape (2, n_cuts, n_cuts): what cuts of the left and right child add.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n_groups, n_groups, n_classes)
+            Rows of the node by two groups, filled where the first is in no later a column.
+        most_common : int
+            How many classes of a leaf count.
+        """
+        from dpforest._curator import _kernels
+
+        n_groups, _, n_classes = table.shape
+        both = table.astype(np.int64)
+        alone = both[np.arange(n_groups), np.arange(n_groups)].copy()  # a column and itself: rows of a group
+        both += both.swapaxes(0, 1)
+        both[np.arange(n_groups), np.arange(n_groups)] = alone
+        total = alone[: self.first_group[1]].sum(axis=0)  # every row has one group of a column
+        steps = self._steps(np.ascontiguousarray(self._steps(both).swapaxes(0, 1)))
+        out = np.empty((2, self.n_cuts, self.n_cuts), np.int64)
+        seen, scratch = np.empty((self.n_cuts, n_classes), np.int64), np.empty((6, n_classes), np.int64)
+        fill = _kernels.two_class_pair_scores if n_classes == 2 else _kernels.pair_scores
+        fill(steps, self._steps(alone), total, self.first_cut, most_common, seen, scratch, out)
+        return out
+
+    def _steps(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Turn groups on the first axis into cuts: what each has on its left beyond the one before.
+
+        Of an ordered column that is one group more. Products of sets are made in doubles, which hold all
+        counts of fewer than 2**40 rows exactly.
+        """
+        parts = []
+        for slot, (begin, end) in enumerate(zip(self.first_group[:-1], self.first_group[1:], strict=True)):
+            here = table[begin:end]
+            if slot in self.sets:
+                steps = np.diff(self.sets[slot].astype(np.float64), axis=0, prepend=0)
+                flat = steps @ here.reshape(len(here), -1).astype(np.float64)
+                parts.append(np.rint(flat).astype(np.int64).reshape(-1, *here.shape[1:]))
+            else:
+                parts.append(here[:-1])
+        return np.concatenate(parts)
+
+    def split(self, node: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Column and threshold of chosen cuts, each of the list of one node; -1 cuts nothing."""
+        from dpforest._structure.flat import EVERYTHING_LEFT
+
+        slot = np.searchsorted(self.first_cut, np.maximum(cut, 0), side="right") - 1
+        threshold = np.where(cut < 0, EVERYTHING_LEFT, self.threshold[node, cut])
+        return self.slots.columns[slot].astype(np.int32), threshold.astype(np.int32)
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Base weights and thresholds of one column, by node and cut."""
+
+    base: NDArray[np.int64]
+    threshold: NDArray[np.int32]
+
+
+def _by_thresholds(
+    cells: NDArray[np.int64], low: NDArray[np.int32], high: NDArray[np.int32], n_groups: int
+) -> tuple[NDArray[np.int64], _Cuts]:
+    """Cut the cells low to high of every node into groups of about equal width; narrow boxes have fewer.
+
+    With w cells and g <= w groups, cell low + x is in group floor(x g / w), and cut j has groups up to j, the
+    cells with x <= ceil((j + 1) w / g) - 1, on its left.
+    """
+    width = (high - low + 1).astype(np.int64)[:, None]
+    n_here = np.minimum(width, n_groups)
+    groups = np.clip((cells - low[:, None]) * n_here // width, 0, n_here - 1)
+    cut = np.arange(n_groups - 1)
+    threshold = low[:, None] - (-(cut + 1) * width // n_here) - 1
+    base = np.where(cut < n_here - 1, FEATURE_WEIGHT // np.maximum(n_here - 1, 1), 0)
+    return groups, _Cuts(base, np.maximum(threshold, 0).astype(np.int32))
+
+
+def _by_sets(column: int, members: NDArray[np.uint8], subsets: Subsets) -> _Cuts:
+    """List cuts of a nominal column: each category on its own, as far as these are listed, then others."""
+    listed = subsets.of(column).astype(np.int64)
+    size = listed.sum(axis=1)
+    # category 0 is never on the left, so it is alone where all others are
+    alone = np.flatnonzero((size == 1) | (size == listed.shape[1] - 1))
+    others = np.setdiff1d(np.arange(len(listed)), alone)
+    n_others = max(MOST_SUBSETS - len(alone), 0)
+    spread = others[np.unique(np.linspace(0, len(others) - 1, min(n_others, len(others))).astype(np.int64))]
+    kept = np.concatenate([alone[:MOST_GROUPS], spread]) if len(others) else alone[:MOST_GROUPS]
+    threshold = np.broadcast_to(-(subsets.first[column] + kept) - 1, (len(members), len(kept)))
+    inside = members.astype(np.int64)[:, : listed.shape[1]] @ listed[kept].T
+    proper = (inside > 0) & (inside < members.sum(axis=1, dtype=np.int64)[:, None])
+    base = proper * (FEATURE_WEIGHT // np.maximum(proper.sum(axis=1, keepdims=True), 1))
+    return _Cuts(base.astype(np.int64), threshold.astype(np.int32))
