@@ -11,14 +11,14 @@ between the cuts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator.utilities import FEATURE_WEIGHT, Subsets
-from dpforest._structure.flat import FlatTrees
+from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
 
 LEAST_GROUPS = 4  # of an ordered column: with fewer, two levels together see less than one by one
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
@@ -88,6 +88,8 @@ class PairCandidates:
     ----------
     slots : PairColumns
         Columns that are looked at.
+    n_cells : ndarray of shape (n_columns,)
+        Cells of every column of the table.
     first_group, first_cut : ndarray of shape (n_slots + 1,)
         Where the groups and the cuts of every column begin.
     groups : ndarray of shape (n_nodes, n_slots, n_cells), int32
@@ -102,6 +104,7 @@ class PairCandidates:
     """
 
     slots: PairColumns
+    n_cells: NDArray[np.int32]
     first_group: NDArray[np.int64]
     first_cut: NDArray[np.int64]
     groups: NDArray[np.int32]
@@ -134,6 +137,7 @@ class PairCandidates:
             first_cut.append(first_cut[-1] + found.base.shape[1])
         return cls(
             slots,
+            n_cells,
             np.array(first_group),
             np.array(first_cut),
             np.ascontiguousarray(np.stack(groups, axis=1), np.int32),
@@ -189,13 +193,52 @@ class PairCandidates:
                 parts.append(here[:-1])
         return np.concatenate(parts)
 
-    def split(self, node: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Column and threshold of chosen cuts, each of the list of one node; -1 cuts nothing."""
-        from dpforest._structure.flat import EVERYTHING_LEFT
+    def split(
+        self, chosen: NDArray[np.int64], trees: FlatTrees, level: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Column and threshold of what was chosen, of the nodes of the level and of their children.
 
-        slot = np.searchsorted(self.first_cut, np.maximum(cut, 0), side="right") - 1
-        threshold = np.where(cut < 0, EVERYTHING_LEFT, self.threshold[node, cut])
-        return self.slots.columns[slot].astype(np.int32), threshold.astype(np.int32)
+        Parameters
+        ----------
+        chosen : ndarray of shape (n_nodes, 3)
+            Cuts of every node, its left and its right child; -1 cuts nothing.
+        trees : FlatTrees
+            The splits above the level.
+        level : int
+            Level of the nodes.
+
+        Returns
+        -------
+        feature, threshold : ndarray of shape (1, 3 * n_nodes), int32
+        """
+        n_nodes = len(chosen)
+        cuts = np.concatenate([chosen[:, 0], chosen[:, 1:].ravel()])
+        nodes = np.concatenate([np.arange(n_nodes), np.repeat(np.arange(n_nodes), 2)])
+        slot = np.searchsorted(self.first_cut, np.maximum(cuts, 0), side="right") - 1
+        feature = self.slots.columns[slot].astype(np.int32)
+        threshold = np.where(cuts < 0, EVERYTHING_LEFT, self.threshold[nodes, cuts]).astype(np.int32)
+        grown = replace(trees, feature=trees.feature.copy(), threshold=trees.threshold.copy())
+        here = trees.level(level)
+        grown.feature[0, here], grown.threshold[0, here] = feature[:n_nodes], threshold[:n_nodes]
+        lower = threshold[n_nodes:]  # a view: the cuts of the node's box may be none of its child's
+        lower[~_cuts_something(grown, level + 1, feature[n_nodes:], lower, self.n_cells)] = EVERYTHING_LEFT
+        return feature[None], threshold[None]
+
+
+def _cuts_something(
+    trees: FlatTrees,
+    level: int,
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.int32],
+    n_cells: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Tell of every node of a level whether a cut leaves cells of its box on both sides."""
+    low, high, members = (found[0, :, 0] for found in trees.boxes(level, feature[None, :, None], n_cells))
+    is_set = threshold < 0
+    left = trees.left_sets[np.where(is_set, -threshold - 1, 0)]
+    inside = (members & left).sum(axis=1)
+    of_sets = (inside > 0) & (inside < members.sum(axis=1))
+    return np.where(is_set, of_sets, (low <= threshold) & (threshold < high))
 
 
 @dataclass(frozen=True)
@@ -214,7 +257,7 @@ def _by_thresholds(
     With w cells and g <= w groups, cell low + x is in group floor(x g / w), and cut j has groups up to j, the
     cells with x <= ceil((j + 1) w / g) - 1, on its left.
     """
-    width = (high - low + 1).astype(np.int64)[:, None]
+    width = np.maximum(high - low + 1, 1).astype(np.int64)[:, None]  # a box without cells has no rows either
     n_here = np.minimum(width, n_groups)
     groups = np.clip((cells - low[:, None]) * n_here // width, 0, n_here - 1)
     cut = np.arange(n_groups - 1)

@@ -270,7 +270,8 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         Returns
         -------
         feature, threshold : ndarray of shape (1, 3 * 2**level), int32
-            Of the nodes of the level, then of the next.
+            Of the nodes of the level, then of the next; a cut of a child that has nothing on one side sends
+            everything left.
         """
         self._demand_row_privacy()
         counted = f" of {most_common} classes" if most_common > 1 else ""
@@ -296,12 +297,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         chosen = np.empty((n_nodes, 3), np.int64)
         for nodes, scores in ahead(scored, chunks, self._n_threads):
             chosen[nodes] = choose(scores, candidates.base[nodes])
-        nodes_of = np.arange(n_nodes), np.repeat(np.arange(n_nodes), 2)
-        first, second = (
-            candidates.split(of, cut)
-            for of, cut in zip(nodes_of, (chosen[:, 0], chosen[:, 1:].ravel()), strict=True)
-        )
-        return tuple(np.concatenate(parts)[None] for parts in zip(first, second, strict=True))
+        return candidates.split(chosen, trees, level)
 
     @question
     def features_by_median(
