@@ -22,6 +22,7 @@ CLASSES = {
         _WHOLE, linear=replace(_WHOLE.linear, enough_for_squares=(NEVER, NEVER), enough_for_curves=NEVER)
     ),
     "without sums of two features": replace(_WHOLE, combinations=0),
+    "without pairs of levels": replace(_WHOLE, in_pairs=False),
     "without centred scores": replace(_WHOLE, enough_for_centres=NEVER),
     "without counting several classes": replace(_WHOLE, divide_classes=False),
     "without a choice of weights": replace(_WHOLE, few_weights=((1.0, 0.5),), enough_to_choose=NEVER),

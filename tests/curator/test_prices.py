@@ -21,6 +21,7 @@ from dpforest._curator import (
     Columns,
     Curator,
     Feature,
+    PairColumns,
     PrivateTable,
     Utility,
 )
@@ -57,8 +58,8 @@ class Case(NamedTuple):
 
     schema: Schema
     ask: object
-    pure: int
-    zcdp: int
+    pure: int | Fraction
+    zcdp: int | Fraction
     copies: int = 1
     relation: NeighboringRelation = ADD
 
@@ -95,6 +96,14 @@ def features(curator):
     return curator.features_by_median("all", roots(curator), 0, asked(2), WHOLE)
 
 
+def paired(curator):
+    tree, slots = (
+        FlatTrees.unsplit(1, 2, curator.subsets.left_sets),
+        PairColumns(np.arange(2), np.array([3, 5])),
+    )
+    return curator.paired_splits("all", tree, 0, slots, WHOLE)
+
+
 def mixture(curator):
     tables, weights, first = np.zeros((1, 2, 6, 3)), np.ones((4, 2)), np.zeros(4, np.int64)
     tree = FlatTrees.unsplit(1, 0)
@@ -125,6 +134,8 @@ CASES = {
     "information_gain": Case(CLASSES, splits(Utility.INFORMATION_GAIN), ENTROPY_STEP, ENTROPY_STEP, N_TREES),
     "centred": Case(CLASSES, splits(Utility.CENTRED), 4097, 4097, N_TREES),
     "centred_target": Case(TARGET, splits(Utility.CENTRED_TARGET), 4097, 4097, N_TREES),
+    # one row in one leaf, and four parts in 4096 for the rounding of logarithms
+    "paired_splits": Case(CLASSES, paired, Fraction(4100, 4096), Fraction(4100, 4096)),
     "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
     "target_quantile, distances": Case(
         TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 3, 4, around=2), 6, 6
@@ -211,6 +222,7 @@ STRENGTH = {
     "discrete_gaussian": 1,
     "permute_and_flip": 1,
     "exponential": 2,
+    "nested_exponential": 3,
     "block_norm": 2,
 }
 
@@ -240,8 +252,8 @@ def price(mechanism, strength, moves, pure):
     epsilon = strength.value * moves
     if pure:
         return epsilon
-    # bounded range (Cesar and Rogers 2021) for the exponential mechanism only
-    return epsilon**2 / (8 if mechanism == "exponential" else 2)
+    # bounded range (Cesar and Rogers 2021) for exponential mechanisms only
+    return epsilon**2 / (8 if mechanism in ("exponential", "nested_exponential") else 2)
 
 
 def assert_priced(name, delta=0):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, RandomDecisionTreesClassifier
 from dpforest._curator import watched_by
-from dpforest._curator.payment import EXPONENTIAL, PERMUTE_AND_FLIP, Payments
+from dpforest._curator.payment import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP, Payments
 from dpforest._rows import LeafCounts, LeafSums, MemoryRows
 from dpforest.audit.subjects import LinearPartForestClassifier
 from dpforest.forests import foresight
@@ -248,7 +248,7 @@ def is_foreseen(payment, ask):
     if ask.pool != pool or (ask.mechanism or ("sums" if ask.blocks else "noise")) != kind:
         return False
     stated = Fraction(ask.share) / ask.copies
-    if kind in (EXPONENTIAL, PERMUTE_AND_FLIP):
+    if kind in (EXPONENTIAL, NESTED, PERMUTE_AND_FLIP):
         return stated / ask.reach <= Fraction(share) / values["copies"] / values["score_range"]
     if kind == "sums":
         squared = len(values["blocks"]) * values["bound"] ** 2

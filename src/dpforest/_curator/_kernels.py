@@ -394,7 +394,14 @@ def pair_scores(steps, alone, total, first, wanted, seen, scratch, out):
     """
     n_cuts, n_classes = alone.shape
     n_slots = first.shape[0] - 1
-    here, there, left, right, one, other_one = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4], scratch[5]
+    here, there, left, right, one, other_one = (
+        scratch[0],
+        scratch[1],
+        scratch[2],
+        scratch[3],
+        scratch[4],
+        scratch[5],
+    )
     for slot in range(n_slots):
         for c in range(n_cuts):
             for k in range(n_classes):

@@ -26,8 +26,8 @@ CENTRES = Fraction(2, 100)
 MEAN_CENTRES = Fraction(15, 100)
 CENTRED = 0  # in place of a number of classes: the level compares children with their node's target
 LEAST_WEIGHT = 1e-9  # of the parent's target, in rows: it stands in for an empty node where there is no noise
-# Two levels chosen together: entries of their table, pairs that are counted in all rows, and least epsilon. Twice
-# the entries gain nothing, half of them cost half a point; with fewer pairs than features there are none (study).
+# Two levels chosen together: entries of their table, pairs that are counted in all rows, and least epsilon.
+# Twice the entries gain nothing, half of them cost half a point (study).
 PAIR_ENTRIES = 2**23
 PAIR_WORK = 10**8
 LEAST_FOR_PAIRS = Fraction(1, 512)  # with less, logarithms of sums would be too rough
@@ -320,8 +320,8 @@ def levels_in_pairs(
 ) -> dict[int, PairColumns]:
     """Say which levels are chosen together with the next one, and among which columns; all of it public.
 
-    From the root down, as long as there is room: tables of pairs grow with the nodes and classes, and counting
-    them takes rows times pairs of columns.
+    From the root down, as long as there is room: tables of pairs grow with the nodes and classes, and
+    counting them takes rows times pairs of columns.
     """
     schema, found = curator.schema, {}
     n_slots = int(np.sqrt(2 * PAIR_WORK / max(rows, 1.0)))

@@ -272,6 +272,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return [
             Ask("count"),
             choose("model", splits / shape.n_trees, 1, Utility.CENTRED.range_for(schema)),
+            choose("model", splits / shape.n_trees, 1, Utility.MAX_OPERATOR.range_for(schema), NESTED),
             Ask("model", centres / shape.n_trees),
             Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),

@@ -2,11 +2,11 @@
 
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
-public lists, `nested` from lists of three that hang together, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs
-there are of which the best is released, `thresholds` from which count on a value may be named, `objective`
-releases the minimum of a convex function of the rows. Each mechanism
-has a `..._log_pmf` for tests and audits. No privacy is charged here: the caller records epsilon before it
-calls. numba is imported at the first draw.
+public lists, `nested` from lists of three choices that hang together, `splits` scores thresholds and category
+subsets of tree nodes, `stopping` says how many runs there are of which the best is released, `thresholds`
+from which count on a value may be named, `objective` releases the minimum of a convex function of the rows.
+Each mechanism has a `..._log_pmf` for tests and audits. No privacy is charged here: the caller records
+epsilon before it calls. numba is imported at the first draw.
 """
 
 from dpforest.mechanisms.block_norm import (

@@ -309,9 +309,7 @@ def inverse_cdf(
 
 
 @kernel
-def soft_best(
-    left: IntArray, right: IntArray, base: IntArray, rate: float, unit: int, out: IntArray
-) -> None:
+def soft_best(left: IntArray, right: IntArray, base: IntArray, rate: float, unit: int, out: IntArray) -> None:
     """Put unit / rate (ln Z_left(a) + ln Z_right(a)), rounded down, into out; see nested.py for the bound.
 
     Sums are taken relative to their largest term, whose exponent is kept apart as a whole number.

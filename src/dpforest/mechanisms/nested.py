@@ -125,9 +125,7 @@ def nested_exponential(
     return np.stack([first, second, third], axis=1)
 
 
-def soft_best(
-    left: IntArray, right: IntArray, base: IntArray, rate: Rate, n_threads: int = 1
-) -> IntArray:
+def soft_best(left: IntArray, right: IntArray, base: IntArray, rate: Rate, n_threads: int = 1) -> IntArray:
     """Return s(a) of every candidate, shape (rows, m); 0 where it is none."""
     from dpforest.mechanisms import _kernels
 
@@ -156,7 +154,8 @@ def nested_log_pmf(left: npt.ArrayLike, right: npt.ArrayLike, base: npt.ArrayLik
     rows, m, _ = one.shape
     wide = np.repeat(measure, m, axis=0)
     of_second, of_third = (
-        exponential_log_pmf(some.reshape(rows * m, m), wide, rate).reshape(rows, m, m) for some in (one, other)
+        exponential_log_pmf(some.reshape(rows * m, m), wide, rate).reshape(rows, m, m)
+        for some in (one, other)
     )
     return np.asarray(of_first[:, :, None, None] + of_second[:, :, :, None] + of_third[:, :, None, :])
 
@@ -169,14 +168,18 @@ def nested_can_choose(base: npt.ArrayLike, rate: Rate) -> bool:
     >>> nested_can_choose([[1, 1]], Rate(1, 10)), nested_can_choose([[1, 1]], Rate(1, 17))
     (True, False)
     """
-    return rate.value >= SMALLEST_NESTED_RATE.value and _error(as_int64("base", base, ndim=2), rate) < _MOST_ERROR
+    return (
+        rate.value >= SMALLEST_NESTED_RATE.value
+        and _error(as_int64("base", base, ndim=2), rate) < _MOST_ERROR
+    )
 
 
 def _error(base: IntArray, rate: Rate) -> float:
     """How far s(a) may be from what exact arithmetic says before it is rounded down, generously."""
     least = np.where(base > 0, base, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
     spread = float((base.sum(axis=1) / np.maximum(least, 1)).max(initial=1.0))
-    return NESTED_UNIT / float(rate) * 8 * (spread + base.shape[1] + 100) * 2.0**-53 + 2.0**-8
+    candidates = spread + float(base.shape[1]) + 100
+    return NESTED_UNIT / float(rate) * 8 * candidates * 2.0**-53 + 2.0**-8
 
 
 def _checked(
