@@ -349,81 +349,56 @@ def _impurity(counts, is_class, unit):
 
 # --- two levels together -------------------------------------------------------------------------------
 #
-# ``steps[a, c]`` holds the rows by class that lie left of cut a and not left of the one before in its column,
-# and the same of cut c; ``alone[c]`` those of cut c whatever a is. ``first[slot]`` is the first cut of a
-# column. `seen` collects the rows left of a by what they add to cut c.
+# ``table[g, h]`` holds the rows by class of groups g and h of two columns, for g <= h. Cut c differs from the
+# one before in its column by the groups ``moved[begin[c]:begin[c + 1]]``, which it has on its left (sign 1) or
+# has no longer (-1); the first cut of a column begins with none. Cuts ``first[slot]`` to ``first[slot + 1] -
+# 1`` belong to a column. ``alone[g]`` has the rows of one group, `seen` collects those left of cut a by group.
+
+
+@inlined
+def _see(table, g, sign, seen):
+    """Add the rows of one group to those seen, or take them away."""
+    group = np.uint64(g)
+    for h in range(g):
+        other = np.uint64(h)
+        for k in range(seen.shape[1]):
+            seen[other, np.uint64(k)] += sign * table[other, group, np.uint64(k)]
+    for h in range(g, seen.shape[0]):
+        other = np.uint64(h)
+        for k in range(seen.shape[1]):
+            seen[other, np.uint64(k)] += sign * table[group, other, np.uint64(k)]
 
 
 @kernel
-def two_class_pair_scores(steps, alone, total, first, wanted, seen, scratch, out):
+def two_class_pair_scores(table, alone, begin, moved, sign, first, wanted, seen, scratch, out):
     """Score all cuts of both children of every cut of a node, for two classes; see `pair_scores`."""
-    n_cuts, n_slots = alone.shape[0], first.shape[0] - 1
-    if wanted > 1:  # all rows of a leaf count
-        for a in range(n_cuts):
-            for c in range(n_cuts):
-                out[0, a, c] = out[1, a, c] = 0
-        return
+    n_slots = first.shape[0] - 1
+    total0, total1 = scratch[0, 0], scratch[0, 1]
     for slot in range(n_slots):
-        for c in range(n_cuts):
-            seen[c, 0] = seen[c, 1] = 0
+        for h in range(seen.shape[0]):
+            seen[h, 0] = seen[h, 1] = 0
         here0, here1 = np.int64(0), np.int64(0)
         for a in range(first[slot], first[slot + 1]):
-            here0 += alone[a, 0]
-            here1 += alone[a, 1]
-            there0, there1 = total[0] - here0, total[1] - here1
-            for c in range(n_cuts):
-                seen[c, 0] += steps[a, c, 0]
-                seen[c, 1] += steps[a, c, 1]
+            for e in range(begin[a], begin[a + 1]):
+                g = moved[e]
+                _see(table, g, sign[e], seen)
+                here0 += sign[e] * alone[g, 0]
+                here1 += sign[e] * alone[g, 1]
+            there0, there1 = total0 - here0, total1 - here1
             for other in range(n_slots):
                 left0, left1, right0, right1 = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
                 for c in range(first[other], first[other + 1]):
-                    left0 += seen[c, 0]
-                    left1 += seen[c, 1]
-                    right0 += alone[c, 0] - seen[c, 0]
-                    right1 += alone[c, 1] - seen[c, 1]
-                    out[0, a, c] = max(left0, left1) + max(here0 - left0, here1 - left1)
-                    out[1, a, c] = max(right0, right1) + max(there0 - right0, there1 - right1)
-
-
-@kernel
-def pair_scores(steps, alone, total, first, wanted, seen, scratch, out):
-    """Score all cuts of both children of every cut of a node.
-
-    ``out[0, a, c]`` is what the max-operator says of the left child of cut a if it is cut at c, and
-    ``out[1, a, c]`` of the right one; `wanted` classes of a leaf count. `seen` and `scratch` are scratch.
-    """
-    n_cuts, n_classes = alone.shape
-    n_slots = first.shape[0] - 1
-    here, there, left, right, one, other_one = (
-        scratch[0],
-        scratch[1],
-        scratch[2],
-        scratch[3],
-        scratch[4],
-        scratch[5],
-    )
-    for slot in range(n_slots):
-        for c in range(n_cuts):
-            for k in range(n_classes):
-                seen[c, k] = 0
-        for k in range(n_classes):
-            here[k] = 0
-        for a in range(first[slot], first[slot + 1]):
-            for k in range(n_classes):
-                here[k] += alone[a, k]
-                there[k] = total[k] - here[k]
-            for c in range(n_cuts):
-                for k in range(n_classes):
-                    seen[c, k] += steps[a, c, k]
-            for other in range(n_slots):
-                for k in range(n_classes):
-                    left[k] = right[k] = 0
-                for c in range(first[other], first[other + 1]):
-                    for k in range(n_classes):
-                        left[k] += seen[c, k]
-                        right[k] += alone[c, k] - seen[c, k]
-                    out[0, a, c] = _of_leaves(left, here, wanted, one, other_one)
-                    out[1, a, c] = _of_leaves(right, there, wanted, one, other_one)
+                    for e in range(begin[c], begin[c + 1]):
+                        h, up = np.uint64(moved[e]), sign[e]
+                        left0 += up * seen[h, 0]
+                        left1 += up * seen[h, 1]
+                        right0 += up * (alone[h, 0] - seen[h, 0])
+                        right1 += up * (alone[h, 1] - seen[h, 1])
+                    if wanted > 1:  # all rows of a leaf count
+                        out[0, a, c], out[1, a, c] = here0 + here1, there0 + there1
+                    else:
+                        out[0, a, c] = max(left0, left1) + max(here0 - left0, here1 - left1)
+                        out[1, a, c] = max(right0, right1) + max(there0 - right0, there1 - right1)
 
 
 @inlined
@@ -438,3 +413,40 @@ def _of_leaves(left, both, wanted, one, other):
     for k in range(left.shape[0]):
         one[k], other[k] = left[k], both[k] - left[k]
     return _most_common(one, wanted) + _most_common(other, wanted)
+
+
+@kernel
+def pair_scores(table, alone, begin, moved, sign, first, wanted, seen, scratch, out):
+    """Score all cuts of both children of every cut of a node.
+
+    ``out[0, a, c]`` is what the max-operator says of the left child of cut a if it is cut at c, and
+    ``out[1, a, c]`` of the right one; `wanted` classes of a leaf count. ``scratch[0]`` has the rows of the
+    node by class; the rest of it and `seen` are scratch.
+    """
+    n_classes, n_slots = seen.shape[1], first.shape[0] - 1
+    total, here, there, left, right = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    for slot in range(n_slots):
+        for h in range(seen.shape[0]):
+            for k in range(n_classes):
+                seen[h, k] = 0
+        for k in range(n_classes):
+            here[k] = 0
+        for a in range(first[slot], first[slot + 1]):
+            for e in range(begin[a], begin[a + 1]):
+                g = moved[e]
+                _see(table, g, sign[e], seen)
+                for k in range(n_classes):
+                    here[k] += sign[e] * alone[g, k]
+            for k in range(n_classes):
+                there[k] = total[k] - here[k]
+            for other in range(n_slots):
+                for k in range(n_classes):
+                    left[k] = right[k] = 0
+                for c in range(first[other], first[other + 1]):
+                    for e in range(begin[c], begin[c + 1]):
+                        h, up = np.uint64(moved[e]), sign[e]
+                        for k in range(n_classes):
+                            left[k] += up * seen[h, k]
+                            right[k] += up * (alone[h, k] - seen[h, k])
+                    out[0, a, c] = _of_leaves(left, here, wanted, scratch[5], scratch[6])
+                    out[1, a, c] = _of_leaves(right, there, wanted, scratch[5], scratch[6])

@@ -12,6 +12,7 @@ between the cuts.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpforest._curator.utilities import FEATURE_WEIGHT, Subsets
 from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
+from dpforest._threads import zeros
 
 LEAST_GROUPS = 4  # of an ordered column: with fewer, two levels together see less than one by one
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
@@ -164,34 +166,34 @@ class PairCandidates:
         from dpforest._curator import _kernels
 
         n_groups, _, n_classes = table.shape
-        both = table.astype(np.int64)
-        alone = both[np.arange(n_groups), np.arange(n_groups)].copy()  # a column and itself: rows of a group
-        both += both.swapaxes(0, 1)
-        both[np.arange(n_groups), np.arange(n_groups)] = alone
-        total = alone[: self.first_group[1]].sum(axis=0)  # every row has one group of a column
-        steps = self._steps(np.ascontiguousarray(self._steps(both).swapaxes(0, 1)))
+        scratch = zeros((7, n_classes), np.int64)
+        every = np.arange(n_groups)
+        alone = table[every, every].astype(np.int64)
+        scratch[0] = alone[: self.first_group[1]].sum(axis=0)  # every row has one group of a column
+        seen = zeros((n_groups, n_classes), np.int64)
         out = np.empty((2, self.n_cuts, self.n_cuts), np.int64)
-        seen, scratch = np.empty((self.n_cuts, n_classes), np.int64), np.empty((6, n_classes), np.int64)
         fill = _kernels.two_class_pair_scores if n_classes == 2 else _kernels.pair_scores
-        fill(steps, self._steps(alone), total, self.first_cut, most_common, seen, scratch, out)
+        fill(table, alone, *self._changes, self.first_cut, most_common, seen, scratch, out)
         return out
 
-    def _steps(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Turn groups on the first axis into cuts: what each has on its left beyond the one before.
+    @cached_property
+    def _changes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Groups by which every cut differs from the one before in its column, as kernels take them.
 
-        Of an ordered column that is one group more. Products of sets are made in doubles, which hold all
-        counts of fewer than 2**40 rows exactly.
+        Of an ordered column that is one group more; of a nominal one those that changed sides.
         """
-        parts = []
-        for slot, (begin, end) in enumerate(zip(self.first_group[:-1], self.first_group[1:], strict=True)):
-            here = table[begin:end]
+        begin, moved, sign = [0], [], []
+        for slot, n_groups in enumerate(self.slots.n_groups):
             if slot in self.sets:
-                steps = np.diff(self.sets[slot].astype(np.float64), axis=0, prepend=0)
-                flat = steps @ here.reshape(len(here), -1).astype(np.float64)
-                parts.append(np.rint(flat).astype(np.int64).reshape(-1, *here.shape[1:]))
+                steps = np.diff(self.sets[slot].astype(np.int64), axis=0, prepend=0)
             else:
-                parts.append(here[:-1])
-        return np.concatenate(parts)
+                steps = np.eye(int(n_groups) - 1, int(n_groups), dtype=np.int64)
+            for step in steps:
+                groups = np.flatnonzero(step)
+                begin.append(begin[-1] + len(groups))
+                moved.append(self.first_group[slot] + groups)
+                sign.append(step[groups])
+        return np.array(begin), np.concatenate(moved), np.concatenate(sign)
 
     def split(
         self, chosen: NDArray[np.int64], trees: FlatTrees, level: int
