@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from dpforest import mechanisms
-from dpforest._curator import PairColumns
+from dpforest._curator import PairColumns, Subsets
 from dpforest._curator.pairs import GROUPS_WITH_SUMS, LEAST_GROUPS, PairCandidates
 from dpforest._rows import MAX_ROWS, Grid, MemoryRows, PairCounts
 from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
-from dpforest.mechanisms import NESTED_UNIT, Rate, nested_range
+from dpforest.mechanisms import NESTED_UNIT, RandomWords, Rate, nested_range
+from dpforest.schema import Classes, Numeric, Schema
 from tests.counting import encoded_rows
 from tests.curator.conftest import CLASSES, rows_of
 from tests.curator.test_queries import assert_follows
@@ -106,6 +107,29 @@ def test_one_row_moves_all_three_cuts_together_by_at_most_one(open_curator, most
             assert moved.min() >= 0
             widest = max(widest, int(moved.max() - moved.min()))
     assert widest == 1
+
+
+def check_two_classes():
+    """Compare the kernel for two classes with plain counting."""
+    schema = Schema({"x": Numeric(0, 1, bins=4), "z": Numeric(0, 1, bins=2)}, Classes([0, 1]))
+    slots = PairColumns(np.array([0, 1]), schema.n_cells.astype(np.int64))
+    rng, trees = np.random.default_rng(0), FlatTrees.unsplit(1, 2)
+    subsets = Subsets.draw(schema, RandomWords.seeded(0))
+    candidates = PairCandidates.of_level(trees, 0, slots, schema.n_cells, subsets)
+    cells = np.column_stack([rng.integers(0, size, 30) for size in schema.n_cells]).astype(np.uint8)
+    codes = rng.integers(0, 2, 30).astype(np.int32)
+    table = np.zeros((int(slots.n_groups.sum()),) * 2 + (2,), np.int64)
+    for row, code in zip(cells, codes, strict=True):
+        one, other = int(row[0]), int(slots.n_groups[0] + row[1])
+        for g, h in ((one, one), (one, other), (other, other)):
+            table[g, h, code] += 1
+    wanted = scores_by_hand(candidates, 0, cells, codes, subsets.left_sets, 1)
+    np.testing.assert_array_equal(candidates.scores(table, 1), wanted)
+    assert (candidates.scores(table, 2).sum(axis=0) == len(codes)).all()  # all classes count
+
+
+def test_two_classes_have_a_kernel_of_their_own():
+    check_two_classes()
 
 
 def pmf_of(records, epsilon, subsets, trees):

@@ -19,6 +19,7 @@ from tests.curator import test_assignment as assignment
 from tests.curator import test_fits as fits
 from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
+from tests.curator import test_pairs as pairs
 from tests.curator import test_sums as sums
 from tests.curator.test_prices import assert_group_privacy, assert_priced
 from tests.estimates import test_categories as naming
@@ -96,6 +97,27 @@ MUTANTS = {
     ),
     "copies forgotten in the amount of a choice": Mutant(
         slip(f"{PAYMENT}:Payments.for_choice", ("* share / copies", "* share")), priced("medians")
+    ),
+    "rounding of nested choices not paid for": Mutant(
+        slip(
+            "dpforest.mechanisms.nested:nested_range",
+            ("NESTED_UNIT * score_range + 4", "NESTED_UNIT * score_range"),
+        ),
+        priced("paired_splits"),
+    ),
+    "two levels at twice epsilon": Mutant(
+        slip(
+            f"{PAYMENT}:Payments.for_choice",
+            (
+                "rate = Rate.floor(epsilon * unit / score_range)",
+                "rate = Rate.floor(epsilon * unit * 2 / score_range)",
+            ),
+        ),
+        priced("paired_splits"),
+    ),
+    "the row of a child counted in both children": Mutant(
+        kernel_slip("_curator", ("right0 += up * (alone[h, 0] - seen[h, 0])", "right0 += up * alone[h, 0]")),
+        pairs.check_two_classes,
     ),
     "features by median at twice epsilon": Mutant(
         slip(

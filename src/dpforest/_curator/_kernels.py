@@ -349,10 +349,11 @@ def _impurity(counts, is_class, unit):
 
 # --- two levels together -------------------------------------------------------------------------------
 #
-# ``table[g, h]`` holds the rows by class of groups g and h of two columns, for g <= h. Cut c differs from the
-# one before in its column by the groups ``moved[begin[c]:begin[c + 1]]``, which it has on its left (sign 1) or
-# has no longer (-1); the first cut of a column begins with none. Cuts ``first[slot]`` to ``first[slot + 1] -
-# 1`` belong to a column. ``alone[g]`` has the rows of one group, `seen` collects those left of cut a by group.
+# ``table[g, h]`` holds the rows by class of groups g and h of two columns, for g <= h; ``alone[g]`` those of
+# one group. Cut c differs from the one before in its column by the groups ``moved[begin[c]:begin[c + 1]]``,
+# which it has on its left (sign 1) or has no longer (-1); the first cut of a column begins with none. Cuts
+# ``first[slot]`` to ``first[slot + 1] - 1`` belong to a column. `seen` collects the rows left of cut a by
+# group.
 
 
 @inlined
