@@ -8,12 +8,12 @@ import pytest
 
 from dpforest import mechanisms
 from dpforest._curator import PairColumns, Subsets
-from dpforest._curator.pairs import GROUPS_WITH_SUMS, LEAST_GROUPS, PairCandidates
+from dpforest._curator.pairs import GROUPS_WITH_SUMS, LEAST_GROUPS, MOST_SUBSETS, PairCandidates
 from dpforest._rows import MAX_ROWS, Grid, MemoryRows, PairCounts
 from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
 from dpforest.mechanisms import NESTED_UNIT, RandomWords, Rate, nested_range
-from dpforest.schema import Classes, Numeric, Schema
+from dpforest.schema import Classes, Nominal, Numeric, Schema
 from tests.counting import encoded_rows
 from tests.curator.conftest import CLASSES, rows_of
 from tests.curator.test_queries import assert_follows
@@ -227,17 +227,29 @@ def test_scores_are_exact_at_the_largest_table(open_curator):
 
 
 def test_columns_that_fit():
-    n_cells, nominal = np.array([256, 1, 100, 256, 256, 256]), np.array([0, 0, 1, 0, 0, 0], bool)
-    columns = np.arange(6)
-    found = PairColumns.that_fit(columns, n_cells, nominal, 4, 4 * GROUPS_WITH_SUMS, 10)
-    assert found.columns.tolist() == [0, 3, 4, 5]  # one cell cannot be cut, and 100 categories are too many
-    assert found.n_groups.sum() <= 4 * GROUPS_WITH_SUMS
-    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 4 * GROUPS_WITH_SUMS, 3).columns.tolist() == [
-        0,
-        3,
-        4,
-    ]
-    few = PairColumns.that_fit(columns, n_cells, nominal, 4, 2 * LEAST_GROUPS, 10)
-    assert few.columns.tolist() == [0, 3]
-    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 2 * LEAST_GROUPS - 1, 10) is None
-    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 1000, 1) is None
+    n_cells, nominal = np.array([256, 1, 20, 256, 256, 256]), np.array([0, 0, 1, 0, 0, 0], bool)
+    columns, room = np.arange(6), 20 + 4 * GROUPS_WITH_SUMS
+    found = PairColumns.that_fit(columns, n_cells, nominal, 4, room, 10)
+    assert found.columns.tolist() == [0, 2, 3, 4, 5]  # one cell cannot be cut
+    assert found.n_groups.tolist() == [GROUPS_WITH_SUMS, 20, *[GROUPS_WITH_SUMS] * 3]
+    assert PairColumns.that_fit(columns, n_cells, nominal, 4, room, 4).columns.tolist() == [0, 2, 3, 4]
+    few = PairColumns.that_fit(columns, n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS, 10)
+    assert few.columns.tolist() == [0, 2, 3]
+    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS - 1, 10) is None
+    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 1000, 2) is None
+
+
+def test_every_category_is_cut_off_on_its_own_where_it_is_listed():
+    """Of six categories all subsets are listed, of forty a random choice; both come down to so many cuts."""
+    letters = {"few": Nominal([f"c{i}" for i in range(6)]), "many": Nominal([f"c{i}" for i in range(40)])}
+    schema = Schema(letters, Classes([0, 1]))
+    subsets = Subsets.draw(schema, RandomWords.seeded(0))
+    trees = FlatTrees.unsplit(1, 2, subsets.left_sets)
+    slots = PairColumns(np.arange(2), schema.n_cells.astype(np.int64))
+    candidates = PairCandidates.of_level(trees, 0, slots, schema.n_cells, subsets)
+    n_cells = int(schema.n_cells[0])
+    alone = {min(int(cut.sum()), n_cells - int(cut.sum())) for cut in candidates.sets[0][:n_cells]}
+    assert alone == {1}
+    assert np.diff(candidates.first_cut).tolist() == [MOST_SUBSETS, MOST_SUBSETS]
+    assert (candidates.base > 0).all()
+    assert len(np.unique(candidates.threshold[0])) == candidates.n_cuts

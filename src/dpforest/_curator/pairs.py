@@ -24,8 +24,7 @@ from dpforest._threads import zeros
 
 LEAST_GROUPS = 4  # of an ordered column: with fewer, two levels together see less than one by one
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
-MOST_GROUPS = 64  # of a nominal column, which has one for every category; wider ones are left out
-MOST_SUBSETS = 32  # cuts of a nominal column
+MOST_SUBSETS = 32  # cuts of a nominal column, which has a group for every category
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class PairColumns:
         >>> PairColumns.that_fit(*columns, 3, 40, 10).n_groups
         array([18, 18,  3])
         """
-        usable = columns[(n_cells[columns] > 1) & ~(nominal & (n_cells > MOST_GROUPS))[columns]]
+        usable = columns[n_cells[columns] > 1]
         features = usable[usable < n_features]
         is_set = nominal[features]
         n_ordered, n_left = int((~is_set).sum()), n_groups - int(n_cells[features][is_set].sum())
@@ -127,7 +126,7 @@ class PairCandidates:
         first_group, first_cut = [0], [0]
         for slot, (column, n_groups) in enumerate(zip(columns, slots.n_groups, strict=True)):
             if subsets.first[column] >= 0:
-                found = _by_sets(int(column), members[:, slot], subsets)
+                found = _by_sets(int(column), members[:, slot, :n_groups], subsets)
                 sets[slot] = subsets.left_sets[-found.threshold[0] - 1][:, :n_groups]
                 of_cell = np.broadcast_to(np.minimum(cells, n_groups - 1), (n_nodes, len(cells)))
             else:
@@ -270,16 +269,15 @@ def _by_thresholds(
 
 def _by_sets(column: int, members: NDArray[np.uint8], subsets: Subsets) -> _Cuts:
     """List cuts of a nominal column: each category on its own, as far as these are listed, then others."""
-    listed = subsets.of(column).astype(np.int64)
+    listed = subsets.of(column)[:, : members.shape[1]].astype(np.int64)  # wider columns have wider lists
     size = listed.sum(axis=1)
     # category 0 is never on the left, so it is alone where all others are
-    alone = np.flatnonzero((size == 1) | (size == listed.shape[1] - 1))
+    alone = np.flatnonzero((size == 1) | (size == listed.shape[1] - 1))[:MOST_SUBSETS]
     others = np.setdiff1d(np.arange(len(listed)), alone)
-    n_others = max(MOST_SUBSETS - len(alone), 0)
-    spread = others[np.unique(np.linspace(0, len(others) - 1, min(n_others, len(others))).astype(np.int64))]
-    kept = np.concatenate([alone[:MOST_GROUPS], spread]) if len(others) else alone[:MOST_GROUPS]
+    n_others = min(MOST_SUBSETS - len(alone), len(others))
+    kept = np.concatenate([alone, others[np.linspace(0, len(others) - 1, n_others).astype(np.int64)]])
     threshold = np.broadcast_to(-(subsets.first[column] + kept) - 1, (len(members), len(kept)))
-    inside = members.astype(np.int64)[:, : listed.shape[1]] @ listed[kept].T
+    inside = members.astype(np.int64) @ listed[kept].T
     proper = (inside > 0) & (inside < members.sum(axis=1, dtype=np.int64)[:, None])
     base = proper * (FEATURE_WEIGHT // np.maximum(proper.sum(axis=1, keepdims=True), 1))
     return _Cuts(base.astype(np.int64), threshold.astype(np.int32))

@@ -214,12 +214,14 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     much it and the tree weigh is then chosen privately, by how many rows each mixture names correctly and how
     close its probabilities come.
 
-    In every node of the tree one exponential mechanism chooses feature and cut together, among all cuts of
-    all features and of random sums and differences of two; so a level costs its budget once. With many
-    classes the first levels count the rows of the most common half of each child's classes; the next compare
-    the children's labels with the node's own noisy class shares; where there are too few rows per class for
-    that, the most common class of each child is counted. Leaves release noisy class counts, which are drawn
-    towards their ancestors as far as noise explains the difference, so that `predict_proba` can be used.
+    The tree is grown two levels at a time: one exponential mechanism chooses the cut of a node and those of
+    both its children together, among cuts of all features and of random sums and differences of two, for the
+    price of one level. Where two levels have no room for their tables, as with very many rows, features or
+    classes, they are chosen one by one. With many classes the first levels count the rows of the most common
+    half of each child's classes, then those of the most common class; levels that are chosen alone compare
+    the children's labels with the node's own noisy class shares, if there are rows enough. Leaves release
+    noisy class counts, which are drawn towards their ancestors as far as noise explains the difference, so
+    that `predict_proba` can be used.
     `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
