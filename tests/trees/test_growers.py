@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dpforest._curator import Curator, PrivateTable
+from dpforest._curator import NESTED, Curator, PrivateTable
 from dpforest._structure.flat import EVERYTHING_LEFT
 from dpforest._trees import (
     find_leaves,
@@ -15,6 +15,7 @@ from dpforest._trees import (
     grow_median,
     grow_multiway,
     grow_random,
+    growers,
 )
 from dpforest._trees.growers import draw_features
 from dpforest.mechanisms import RandomWords
@@ -136,3 +137,45 @@ def test_a_guided_tree_costs_its_share(counted):
         assert guard.ledger.total() == Fraction(3, 4)
         levels = [event.level for event in guard.ledger if event.kind is Kind.SPLITS]
     assert levels == [0, 1, 2, 3], "every level is paid for once"
+
+
+@pytest.mark.parametrize(("depth", "levels"), [(1, [0]), (2, [0]), (3, [0, 2]), (6, [0, 2, 4])])
+def test_two_levels_at_a_time_cost_the_shares_of_both(depth, levels):
+    rows = [(x / 50, "abc"[x % 3], 1 - x / 50) for x in range(50)]
+    with curator(rows=rows) as guard:
+        trees = grow_guided(
+            guard, "splits", Fraction(3, 4), depth, np.array([0.5, 0.5]), [1] * depth, rows=50.0
+        )
+        assert guard.ledger.total() == Fraction(3, 4)
+        events = [event for event in guard.ledger if event.kind is Kind.SPLITS]
+    assert [event.level for event in events] == levels
+    assert [event.mechanism == NESTED for event in events] == [at + 1 < depth for at in levels]
+    # whatever is cut leaves cells on both sides, or sends everything left
+    for _, _, feature, cut, low, high, members in walk_boxes(trees, MIXED):
+        if cut < 0:
+            inside = {c for c in members if trees.left_sets[-cut - 1, c]}
+            assert inside
+            assert inside != members
+        elif cut != EVERYTHING_LEFT and low <= high:
+            assert low <= cut < high, feature
+
+
+def test_levels_are_chosen_alone_where_two_have_no_room(monkeypatch):
+    """Too many rows or classes, or too little budget; which of them is public or released."""
+
+    def mechanisms(rows, epsilon=1, n_classes=2, entries=None):
+        schema = Schema(MIXED.features, Classes(list(range(n_classes))))
+        plan = BudgetPlan.divide(epsilon, 0, {"splits": 1})
+        nothing = PrivateTable(np.empty((0, 3), object), np.zeros(0, int), schema)
+        if entries:
+            monkeypatch.setattr(growers, "PAIR_ENTRIES", entries)
+        with Curator(nothing, plan, RandomWords.seeded(0)) as guard:
+            root = np.full(n_classes, 1 / n_classes)
+            grow_guided(guard, "splits", Fraction(1), 4, root, [1] * 4, rows=rows)
+            return [event.mechanism == NESTED for event in guard.ledger]
+
+    assert mechanisms(1000.0) == [True, True]
+    assert mechanisms(1e9) == [False] * 4
+    assert mechanisms(None) == [False] * 4
+    assert mechanisms(1000.0, epsilon=Fraction(1, 1000)) == [False] * 4
+    assert mechanisms(1000.0, n_classes=40, entries=2**14) == [True, False, False]

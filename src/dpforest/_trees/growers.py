@@ -30,7 +30,7 @@ LEAST_WEIGHT = 1e-9  # of the parent's target, in rows: it stands in for an empt
 # Twice the entries gain nothing, half of them cost half a point (study).
 PAIR_ENTRIES = 2**23
 PAIR_WORK = 10**8
-LEAST_FOR_PAIRS = Fraction(1, 512)  # with less, logarithms of sums would be too rough
+LEAST_FOR_PAIRS = Fraction(1, 4096)  # of a level: with much less, logarithms of sums would be too rough
 # What a grower decides at one level: feature and threshold of every node, shape (n_trees, 2**level) each.
 Level = tuple[NDArray[np.int32], NDArray[np.int32]]
 
