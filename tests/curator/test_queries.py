@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from dpforest import mechanisms
-from dpforest._curator import EXPONENTIAL, Centres, Curator, PrivateTable, Utility
+from dpforest._curator import EXPONENTIAL, Centres, Curator, PrivateTable, Utility, queries
 from dpforest._curator.utilities import Candidates, median_scores
 from dpforest._rows import By
 from dpforest._structure import FlatTrees
@@ -24,6 +24,9 @@ from tests.curator.test_utilities import CENTRES, NUMBERS
 from tests.neighbours import neighbours
 
 DRAWS = 60_000
+# Counting cells for trees that all hold all rows takes the square of their number, hence many calls.
+CALLS, CHUNK = 60, 2**14  # a call still has its trees in more than one chunk
+TREES = DRAWS // CALLS
 RECORDS = [(0.1, "a", 0), (0.1, "b", 1), (0.6, "b", 1), (0.9, "c", 2), (None, "a", 2), (0.9, "zzz", 0)]
 
 
@@ -49,12 +52,12 @@ def all_nodes(centres):
     """The same centre for every one of the thousands of roots."""
     if centres is None:
         return None
-    return Centres(np.repeat(centres.centre, DRAWS, axis=0), np.repeat(centres.span, DRAWS))
+    return Centres(np.repeat(centres.centre, TREES, axis=0), np.repeat(centres.span, TREES))
 
 
-def one_level(curator, features):
-    trees = FlatTrees.unsplit(DRAWS, 1, curator.subsets.left_sets)
-    return trees, np.broadcast_to(np.array(features, np.int32), (DRAWS, 1, len(features)))
+def one_level(curator, features, n_trees=DRAWS):
+    trees = FlatTrees.unsplit(n_trees, 1, curator.subsets.left_sets)
+    return trees, np.broadcast_to(np.array(features, np.int32), (n_trees, 1, len(features)))
 
 
 @pytest.mark.parametrize("feature", [0, 1], ids=["thresholds", "subsets"])
@@ -77,17 +80,17 @@ KINDS = [*((utility, 1) for utility in Utility), (Utility.MAX_OPERATOR, 2)]
 
 
 @pytest.mark.parametrize(("utility", "most_common"), KINDS)
-def test_splits_follow_the_exponential_mechanism(open_curator, utility, most_common):
+def test_splits_follow_the_exponential_mechanism(open_curator, monkeypatch, utility, most_common):
+    monkeypatch.setattr(queries, "CHUNK_ENTRIES", CHUNK)
     schema = TARGET if utility in NUMBERS else CLASSES
     records = [(x, c, y / 2) for x, c, y in RECORDS] if schema is TARGET else RECORDS
     epsilon = Fraction(2)
     with open_curator(records, schema, epsilon=epsilon * DRAWS) as curator:
-        trees, features = one_level(curator, [0, 1])
-        centres = all_nodes(CENTRES.get(utility))
-        feature, cut = curator.splits(
-            "everything", trees, 0, features.copy(), utility, Fraction(1), centres, most_common
-        )
+        trees, features = one_level(curator, [0, 1], TREES)
+        asked = features.copy(), utility, Fraction(1, CALLS), all_nodes(CENTRES.get(utility)), most_common
+        chosen = [curator.splits("everything", trees, 0, *asked) for _ in range(CALLS)]
         sets = curator.subsets
+    feature, cut = (np.concatenate(each) for each in zip(*chosen, strict=True))
     log_pmf, width = split_log_pmf(records, schema, utility, epsilon, sets, most_common)
     index = np.where(feature == 1, width - cut - 1 - sets.first[1], cut)[:, 0]
     assert_follows(index, log_pmf)
@@ -227,13 +230,15 @@ def test_median_scores_move_within_their_range(is_class):
     domain = [(x, c, y) for x in (0.1, 0.4, 0.6, 0.9) for c in "abc" for y in (0, 1)]
     widest = 0
     blocks = [[(0.1, "a", 0)] * 40 + [(0.9, "b", 1)] * 40, [(0.4, "a", 0)] * 39 + [(0.6, "a", 1)] * 41]
+    one_row = {record: table_by_code([record], schema, by) for record in domain}
     for trial in range(400):
         size = rng.integers(0, 14)
         block = blocks[trial % 2] if trial % 3 else []
         records = block + [domain[i] for i in rng.integers(0, len(domain), size)]
-        before = median_scores(table_by_code(records, schema, by), is_class)
+        table = table_by_code(records, schema, by)
+        before = median_scores(table, is_class)
         for record in domain[:: rng.integers(1, 5)]:
-            change = median_scores(table_by_code([*records, record], schema, by), is_class) - before
+            change = median_scores(table + one_row[record], is_class) - before
             widest = max(widest, change.max() - change.min())
             third = median_scores.range(is_class) // 3
             assert (change <= third).all()
@@ -242,14 +247,16 @@ def test_median_scores_move_within_their_range(is_class):
     assert widest >= median_scores.range(is_class) / 3
 
 
-def test_features_by_median_follow_permute_and_flip(open_curator):
+def test_features_by_median_follow_permute_and_flip(open_curator, monkeypatch):
+    monkeypatch.setattr(queries, "CHUNK_ENTRIES", CHUNK)
     epsilon = Fraction(2)
     with open_curator(RECORDS, epsilon=epsilon * DRAWS) as curator:
-        trees, features = one_level(curator, [0, 1])
-        chosen = curator.features_by_median("everything", trees, 0, features.copy(), Fraction(1))[:, 0]
+        trees, features = one_level(curator, [0, 1], TREES)
+        asked = features.copy(), Fraction(1, CALLS)
+        chosen = [curator.features_by_median("everything", trees, 0, *asked)[:, 0] for _ in range(CALLS)]
     scores = median_scores(table_by_code(RECORDS, CLASSES, By.TARGET), True)
     rate = Rate.floor(epsilon / median_scores.range(True))
-    assert_follows(chosen.astype(int), mechanisms.permute_and_flip_log_pmf(scores, rate)[0])
+    assert_follows(np.concatenate(chosen).astype(int), mechanisms.permute_and_flip_log_pmf(scores, rate)[0])
 
 
 def test_labels_can_follow_the_exponential_mechanism(open_curator):

@@ -30,6 +30,7 @@ from tests.neighbours import neighbours
 LINE = Block(0, np.array([[-2], [-1], [1], [2], [0], [0]]))
 ONE_HOT = Block(1, 2 * np.eye(5, dtype=np.int64))
 BLOCKS, WIDTHS, BOUND = [LINE, ONE_HOT], [1, 5], 2
+A_HUNDREDTH = Fraction(1, 100)  # a curator is asked a hundred times: to open one takes longer than to ask
 
 
 def exact_sums(records, by_class=True):
@@ -143,9 +144,10 @@ def test_the_best_weights_follow_the_exponential_mechanism(open_curator):
     weights, table_of = np.array([[1.0, 0.0], [0.0, 0.01], [1.0, 1.0]]), np.zeros(3, np.int64)
     tree, chosen = FlatTrees.unsplit(1, 0), []
     asked = (tree, prior, leaf, tables, weights, table_of)
-    for seed in range(4000):
-        with open_curator(RECORDS, epsilon=Fraction(1, 2), seed=seed) as curator:
-            chosen.append(curator.best_mixture("everything", Fraction(1), *asked, np.array([4, 1, 2])))
+    for seed in range(40):
+        with open_curator(RECORDS, epsilon=Fraction(1, 2) * 100, seed=seed) as curator:
+            for _ in range(100):
+                chosen.append(curator.best_mixture("everything", A_HUNDREDTH, *asked, np.array([4, 1, 2])))
     with open_curator(RECORDS) as curator, pytest.raises(ValueError, match="positive base weight"):
         curator.best_mixture("everything", Fraction(1), *asked, np.array([4, 0, 2]))
     assert not len(curator.ledger)
@@ -221,9 +223,9 @@ def _added(spec, cells, labels, first):
 def test_target_quantiles_follow_the_mechanism(open_curator):
     records = [(0.1, "a", y) for y in (0, 0.1, 0.2, 0.5, 0.5, 0.9)]
     chosen = []
-    for seed in range(6_000):
-        with open_curator(records, TARGET, seed=seed) as curator:
-            chosen.append(curator.target_quantile("everything", Fraction(1), "bound", 3, 4))
+    for seed in range(60):
+        with open_curator(records, TARGET, epsilon=100, seed=seed) as curator:
+            chosen += [curator.target_quantile("everything", A_HUNDREDTH, "bound", 3, 4) for _ in range(100)]
     counts = np.bincount(TARGET.encode_target(np.array([y for *_, y in records])), minlength=9)
     assert_follows(np.array(chosen), quantile_log_pmf(counts[None], [0], [8], Fraction(1), 3, 4)[0][:-1])
 

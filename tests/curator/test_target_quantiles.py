@@ -13,15 +13,17 @@ from tests.curator.conftest import TARGET
 from tests.curator.test_queries import assert_follows
 
 WHOLE = Fraction(1)
+CALLS = 100  # answers of one curator, each at epsilon 1: most of the time of one answer is to open it
 
 
 def test_quantiles_with_released_weights_follow_the_mechanism(open_curator):
     records = [(0.1, "a", y) for y in (0, 0.1, 0.2, 0.5, 0.5, 0.9)]
     base = np.array([1, 2, 3, 9, 9, 4, 2, 1, 5])
     chosen = []
-    for seed in range(6_000):
-        with open_curator(records, TARGET, seed=seed) as curator:
-            chosen.append(curator.target_quantile("everything", WHOLE, "bound", 3, 4, base))
+    for seed in range(6_000 // CALLS):
+        with open_curator(records, TARGET, epsilon=CALLS, seed=seed) as curator:
+            asked = "everything", WHOLE / CALLS, "bound", 3, 4, base
+            chosen += [curator.target_quantile(*asked) for _ in range(CALLS)]
     counts = np.bincount(TARGET.encode_target(np.array([y for *_, y in records])), minlength=9)
     scores, allowed = quantile_utilities(counts[None], [0], [8], 3, 4)
     log_pmf = exponential_log_pmf(scores, allowed * base, Rate.floor(Fraction(1, 6)))[0]
@@ -32,9 +34,10 @@ def test_quantiles_with_released_weights_follow_the_mechanism(open_curator):
 def test_quantiles_of_distances_follow_the_mechanism(open_curator, around):
     records = [(0.1, "a", y) for y in (0, 0.1, 0.2, 0.5, 0.5, 0.9)]
     chosen = []
-    for seed in range(4_000):
-        with open_curator(records, TARGET, seed=seed) as curator:
-            chosen.append(curator.target_quantile("everything", WHOLE, "distance", 3, 4, around=around))
+    for seed in range(4_000 // CALLS):
+        with open_curator(records, TARGET, epsilon=CALLS, seed=seed) as curator:
+            asked = "everything", WHOLE / CALLS, "distance", 3, 4
+            chosen += [curator.target_quantile(*asked, around=around) for _ in range(CALLS)]
     levels = TARGET.encode_target(np.array([y for *_, y in records]))
     counts = np.bincount(np.abs(levels - around), minlength=9)
     scores, allowed = quantile_utilities(counts[None], [0], [8], 3, 4)

@@ -70,6 +70,7 @@ def main(local, client):
 
     stop[3] = lambda: local.sync(local.scheduler.close)
     dask.config.set({"distributed.comm.timeouts.connect": "5s"})
+    Client(local)  # from here on the default; the first one would look for its scheduler for half a minute
     accountant = BudgetAccountant(epsilon=9.0)
     model = median.set_params(random_state=None, accountant=accountant)
     passes.clear()
