@@ -371,8 +371,11 @@ class _ByCell(_Walked):
 
     def _lines(self, cells: NDArray[Any]) -> int:
         """Columns in a line of memory if every node asks about the first ones in their order, else 0."""
-        asks_first = (self._asked == np.arange(self._asked.shape[1])).all()
-        return _LINE // cells.itemsize if asks_first else 0
+        return _LINE // cells.itemsize if self._asks_first else 0
+
+    @cached_property
+    def _asks_first(self) -> bool:  # the same for all blocks and trees
+        return bool((self._asked == np.arange(self._asked.shape[1])).all())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
