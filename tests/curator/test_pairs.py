@@ -228,15 +228,15 @@ def test_scores_are_exact_at_the_largest_table(open_curator):
 
 def test_columns_that_fit():
     n_cells, nominal = np.array([256, 1, 20, 256, 256, 256]), np.array([0, 0, 1, 0, 0, 0], bool)
-    columns, room = np.arange(6), 20 + 4 * GROUPS_WITH_SUMS
-    found = PairColumns.that_fit(columns, n_cells, nominal, 4, room, 10)
+    room = 20 + 4 * GROUPS_WITH_SUMS
+    found = PairColumns.that_fit(n_cells, nominal, 4, room, 10)
     assert found.columns.tolist() == [0, 2, 3, 4, 5]  # one cell cannot be cut
     assert found.n_groups.tolist() == [GROUPS_WITH_SUMS, 20, *[GROUPS_WITH_SUMS] * 3]
-    assert PairColumns.that_fit(columns, n_cells, nominal, 4, room, 4).columns.tolist() == [0, 2, 3, 4]
-    few = PairColumns.that_fit(columns, n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS, 10)
+    assert PairColumns.that_fit(n_cells, nominal, 4, room, 4).columns.tolist() == [0, 2, 3, 4]
+    few = PairColumns.that_fit(n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS, 10)
     assert few.columns.tolist() == [0, 2, 3]
-    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS - 1, 10) is None
-    assert PairColumns.that_fit(columns, n_cells, nominal, 4, 1000, 2) is None
+    assert PairColumns.that_fit(n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS - 1, 10) is None
+    assert PairColumns.that_fit(n_cells, nominal, 4, 1000, 2) is None
 
 
 def test_every_category_is_cut_off_on_its_own_where_it_is_listed():

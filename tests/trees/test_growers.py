@@ -178,4 +178,4 @@ def test_levels_are_chosen_alone_where_two_have_no_room(monkeypatch):
     assert mechanisms(1e9) == [False] * 4
     assert mechanisms(None) == [False] * 4
     assert mechanisms(1000.0, epsilon=Fraction(1, 1000)) == [False] * 4
-    assert mechanisms(1000.0, n_classes=40, entries=2**14) == [True, False, False]
+    assert mechanisms(1000.0, n_classes=40, entries=2**16) == [True, False, False]

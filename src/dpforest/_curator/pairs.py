@@ -22,7 +22,7 @@ from dpforest._curator.utilities import FEATURE_WEIGHT, Subsets
 from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
 from dpforest._threads import zeros
 
-LEAST_GROUPS = 4  # of an ordered column: with fewer, two levels together see less than one by one
+LEAST_GROUPS = 10  # of an ordered column: with fewer, two levels together see less than one by one (study)
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
 MOST_SUBSETS = 32  # cuts of a nominal column, which has a group for every category
 
@@ -36,13 +36,7 @@ class PairColumns:
 
     @classmethod
     def that_fit(
-        cls,
-        columns: NDArray[Any],
-        n_cells: NDArray[Any],
-        nominal: NDArray[np.bool_],
-        n_features: int,
-        n_groups: int,
-        n_slots: int,
+        cls, n_cells: NDArray[Any], nominal: NDArray[np.bool_], n_features: int, n_groups: int, n_slots: int
     ) -> PairColumns | None:
         """Choose columns so that all of them together have at most so many groups, and are so many.
 
@@ -51,8 +45,6 @@ class PairColumns:
 
         Parameters
         ----------
-        columns : ndarray of int
-            Columns to choose from, in ascending order.
         n_cells, nominal : ndarray of shape (n_columns,)
             Cells of every column of the table, and whether these are categories.
         n_features : int
@@ -62,13 +54,13 @@ class PairColumns:
 
         Examples
         --------
-        >>> columns = np.arange(4), np.array([256, 256, 3, 256]), np.array([False, False, True, False])
+        >>> columns = np.array([256, 256, 3, 256]), np.array([False, False, True, False])
         >>> PairColumns.that_fit(*columns, 3, 60, 10).n_groups
         array([19, 19,  3, 19])
         >>> PairColumns.that_fit(*columns, 3, 40, 10).n_groups
         array([18, 18,  3])
         """
-        usable = columns[n_cells[columns] > 1]
+        usable = np.flatnonzero(n_cells > 1)
         features = usable[usable < n_features]
         is_set = nominal[features]
         n_ordered, n_left = int((~is_set).sum()), n_groups - int(n_cells[features][is_set].sum())

@@ -277,9 +277,11 @@ def grow_guided(
     if rows is not None and is_class:
         least = min(guided_shares(share, depth, depth, is_class, ratio)[0], default=share)
         if curator.ledger.plan.amount(pool) * least >= LEAST_FOR_PAIRS:
-            pairs = levels_in_pairs(curator, depth, len(root), rows, n_slots)
-    alone = set(range(depth)) - {at + below for at in pairs for below in (0, 1)}
-    centred = [at for at in sorted(alone) if at > 0 and counted[at] == CENTRED]  # the root's is known
+            pairs = levels_in_pairs(curator, depth, len(root), rows)
+    in_pairs = {at + below for at in pairs for below in (0, 1)}
+    centred = [
+        at for at in range(1, depth) if at not in in_pairs and counted[at] == CENTRED
+    ]  # the root's is known
     shares, for_centres = guided_shares(share, depth, len(centred), is_class, ratio)
     centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
@@ -315,9 +317,7 @@ def grow_guided(
     return grow(curator, 1, depth, level)
 
 
-def levels_in_pairs(
-    curator: Curator, depth: int, n_classes: int, rows: float, n_columns: int
-) -> dict[int, PairColumns]:
+def levels_in_pairs(curator: Curator, depth: int, n_classes: int, rows: float) -> dict[int, PairColumns]:
     """Say which levels are chosen together with the next one, and among which columns; all of it public.
 
     From the root down, as long as there is room: tables of pairs grow with the nodes and classes, and
@@ -327,12 +327,8 @@ def levels_in_pairs(
     n_slots = int(np.sqrt(2 * PAIR_WORK / max(rows, 1.0)))
     for at in range(0, depth - 1, 2):
         n_groups = int(np.sqrt(PAIR_ENTRIES / (2**at * n_classes)))
-        columns = np.arange(schema.n_columns)
-        if n_columns < schema.n_columns:
-            root = FlatTrees.unsplit(1, 1, curator.subsets.left_sets)
-            columns = np.sort(draw_features(curator, root, 0, n_columns).ravel())
         about = schema.n_cells, schema.nominal, schema.n_features
-        slots = PairColumns.that_fit(columns, *about, n_groups, n_slots)
+        slots = PairColumns.that_fit(*about, n_groups, n_slots)
         if slots is None:
             break
         found[at] = slots

@@ -386,13 +386,14 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         splitting = shares.splits / n_trees if depth else Fraction(0)
         filling = (shares.splits + shares.leaves) / n_trees - splitting
         counted = classes_to_count(depth, of_class, enough / (n_trees * len(rows)), config)
+        in_pairs = config.in_pairs and n_trees == 1
         part = config.columns_of_several if n_trees > 1 else 1
         n_columns = math.ceil(curator.schema.n_columns * part)
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
             tree = grow_guided(
                 curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns,
-                float(rows.sum()) if config.in_pairs else None,
+                float(rows.sum()) if in_pairs else None,
             )  # fmt: skip
             found, sd = curator.leaf_histograms("model", tree, filling, Query(Kind.LEAF_COUNTS, tree=number))
             grown.append(tree)
