@@ -8,7 +8,7 @@ import pytest
 
 from dpforest import mechanisms
 from dpforest._curator import PairColumns, Subsets
-from dpforest._curator.pairs import GROUPS_WITH_SUMS, LEAST_GROUPS, MOST_SUBSETS, PairCandidates
+from dpforest._curator.pairs import GROUPS_WITH_SUMS, LEAST_GROUPS, MOST_CUTS, MOST_SUBSETS, PairCandidates
 from dpforest._rows import MAX_ROWS, Grid, MemoryRows, PairCounts
 from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
@@ -82,7 +82,7 @@ def test_scores_are_the_rows_that_leaves_name_correctly(open_curator, seed, leve
         mine = (codes >= 0) & ((is_right == node) if level else True)
         wanted = scores_by_hand(candidates, node, cells[mine], codes[mine], subsets.left_sets, most_common)
         is_cut = candidates.base[node] > 0
-        found = candidates.scores(tables[node], most_common)
+        found = candidates.scores(tables[node : node + 1], most_common)[0]
         np.testing.assert_array_equal(found[:, is_cut][:, :, is_cut], wanted[:, is_cut][:, :, is_cut])
 
 
@@ -95,13 +95,13 @@ def test_one_row_moves_all_three_cuts_together_by_at_most_one(open_curator, most
     widest = 0
     for seed in range(4):
         cells, codes = random_rows(seed, n=12)
-        before = candidates.scores(tables_of(cells, codes, candidates, trees, 0)[0], most_common)
+        (before,) = candidates.scores(tables_of(cells, codes, candidates, trees, 0), most_common)
         for extra in product(range(CLASSES.n_cells[0]), range(CLASSES.n_cells[1]), range(3)):
             more = (
                 np.vstack([cells, np.array([extra[:2]], np.uint8)]),
                 np.append(codes, extra[2]).astype(np.int32),
             )
-            after = candidates.scores(tables_of(*more, candidates, trees, 0)[0], most_common)
+            (after,) = candidates.scores(tables_of(*more, candidates, trees, 0), most_common)
             left, right = after - before
             moved = left[:, :, None] + right[:, None, :]  # (a, b, c)
             assert moved.min() >= 0
@@ -124,8 +124,8 @@ def check_two_classes():
         for g, h in ((one, one), (one, other), (other, other)):
             table[g, h, code] += 1
     wanted = scores_by_hand(candidates, 0, cells, codes, subsets.left_sets, 1)
-    np.testing.assert_array_equal(candidates.scores(table, 1), wanted)
-    assert (candidates.scores(table, 2).sum(axis=0) == len(codes)).all()  # all classes count
+    np.testing.assert_array_equal(candidates.scores(table[None], 1)[0], wanted)
+    assert (candidates.scores(table[None], 2)[0].sum(axis=0) == len(codes)).all()  # all classes count
 
 
 def test_two_classes_have_a_kernel_of_their_own():
@@ -140,7 +140,7 @@ def pmf_of(records, epsilon, subsets, trees):
         n_groups=int(candidates.first_group[-1]),
     )  # fmt: skip
     rows = encoded_rows(X, y, CLASSES)
-    scores = candidates.scores(rows.fold(spec)[0], 1)
+    (scores,) = candidates.scores(rows.fold(spec), 1)
     rate = Rate.floor(epsilon * NESTED_UNIT / nested_range(1))
     return mechanisms.nested_log_pmf(scores[:1], scores[1:], candidates.base, rate)[0], candidates
 
@@ -221,7 +221,7 @@ def test_scores_are_exact_at_the_largest_table(open_curator):
     candidates = PairCandidates.of_level(trees, 0, SLOTS, CLASSES.n_cells, subsets)
     cells, codes = random_rows(0, n=3)
     codes = np.array([0, 1, 0], np.int32)
-    few = tables_of(cells, codes, candidates, trees, 0)[0].astype(np.int64)
+    few = tables_of(cells, codes, candidates, trees, 0).astype(np.int64)
     many = MAX_ROWS // 3
     np.testing.assert_array_equal(candidates.scores(many * few, 1), many * candidates.scores(few, 1))
 
@@ -237,6 +237,14 @@ def test_columns_that_fit():
     assert few.columns.tolist() == [0, 2, 3]
     assert PairColumns.that_fit(n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS - 1, 10) is None
     assert PairColumns.that_fit(n_cells, nominal, 4, 1000, 2) is None
+
+
+def test_nominal_columns_have_more_cuts_than_groups_and_no_more_than_fit():
+    """Scores are by pairs of cuts: of 320 columns of six categories there would be gigabytes."""
+    for n_columns in (60, 70, 320):
+        n_cells, nominal = np.full(n_columns, 6), np.ones(n_columns, bool)
+        found = PairColumns.that_fit(n_cells, nominal, n_columns, 2048, 1000)
+        assert (found is not None) == (31 * n_columns <= MOST_CUTS)
 
 
 def test_every_category_is_cut_off_on_its_own_where_it_is_listed():

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpforest._curator import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP
 from dpforest._curator.payment import NO_CANDIDATE, Payments
 from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
@@ -72,3 +72,10 @@ def test_public_medians_take_nothing_from_the_tape_of_the_noise():
             return curator.leaf_histograms("everything", FlatTrees.unsplit(3, 0)).values
 
     np.testing.assert_array_equal(noisy(True), noisy(False))
+
+
+def test_a_nested_choice_that_is_too_faint_is_refused_before_the_charge():
+    payer = payments(epsilon=1)
+    with pytest.raises(ValueError, match="nested"):
+        payer.for_choice("pool", Fraction(1, 2**14), "test", 1, 1, NESTED)
+    assert len(payer.ledger) == 0

@@ -140,6 +140,7 @@ def test_rates_that_are_too_small_are_refused_whatever_the_scores() -> None:
     assert nested_can_choose(even, Rate(1, 12))
     assert not nested_can_choose(even, Rate(1, 17))
     assert not nested_can_choose(uneven, Rate(1, 0))
+    assert not nested_can_choose([[2**62, 2**62, 1]], Rate(1, 0))  # whose sum leaves 64 bits
     for base, rate in ((even, Rate(1, 17)), (uneven, Rate(1, 0))):
         with pytest.raises(ValueError, match="too small"):
             nested_exponential(

@@ -25,6 +25,7 @@ from dpforest._threads import zeros
 LEAST_GROUPS = 10  # of an ordered column: with fewer, two levels together see less than one by one (study)
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
 MOST_SUBSETS = 32  # cuts of a nominal column, which has a group for every category
+MOST_CUTS = 2**11  # of all columns: scores are by pairs of cuts, and need 2**26 bytes then
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,12 @@ class PairColumns:
         """
         usable = np.flatnonzero(n_cells > 1)
         features = usable[usable < n_features]
-        is_set = nominal[features]
-        n_ordered, n_left = int((~is_set).sum()), n_groups - int(n_cells[features][is_set].sum())
-        if len(features) > n_slots or len(features) == 0 or n_left < LEAST_GROUPS * n_ordered:
+        sets = n_cells[features][nominal[features]].astype(np.int64)
+        n_ordered = len(features) - len(sets)
+        # nominal columns have more cuts than groups, and cuts may be twice as many as groups in all
+        n_subsets = int(np.minimum(2 ** np.minimum(sets - 1, 30) - 1, MOST_SUBSETS).sum())
+        n_left = min(n_groups - int(sets.sum()), min(2 * n_groups, MOST_CUTS) - n_subsets)
+        if not 0 < len(features) <= n_slots or n_left < LEAST_GROUPS * n_ordered:
             return None
         n_sums = min(n_left // GROUPS_WITH_SUMS - n_ordered, n_slots - len(features)) if n_ordered else 0
         kept = usable[: len(features) + max(n_sums, 0)].astype(np.int64)
@@ -144,27 +148,31 @@ class PairCandidates:
         """Cuts of a node."""
         return int(self.first_cut[-1])
 
-    def scores(self, table: NDArray[Any], most_common: int) -> NDArray[np.int64]:
-        """Exact scores of one node, shape (2, n_cuts, n_cuts): what cuts of the left and right child add.
+    def scores(self, tables: NDArray[Any], most_common: int) -> NDArray[np.int64]:
+        """Exact scores of some nodes: what cuts of the left and of the right child add to every cut.
 
         Parameters
         ----------
-        table : ndarray of shape (n_groups, n_groups, n_classes)
-            Rows of the node by two groups, filled where the first is in no later a column.
+        tables : ndarray of shape (n_nodes, n_groups, n_groups, n_classes)
+            Rows of the nodes by two groups, filled where the first is in no later a column.
         most_common : int
             How many classes of a leaf count.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, 2, n_cuts, n_cuts)
         """
         from dpforest._curator import _kernels
 
-        n_groups, _, n_classes = table.shape
-        scratch = zeros((7, n_classes), np.int64)
-        every = np.arange(n_groups)
-        alone = table[every, every].astype(np.int64)
-        scratch[0] = alone[: self.first_group[1]].sum(axis=0)  # every row has one group of a column
-        seen = zeros((n_groups, n_classes), np.int64)
-        out = np.empty((2, self.n_cuts, self.n_cuts), np.int64)
+        n_nodes, n_groups, _, n_classes = tables.shape
+        every, first = np.arange(n_groups), self.first_group[1]
+        seen, scratch = zeros((n_groups, n_classes), np.int64), zeros((7, n_classes), np.int64)
+        out = np.empty((n_nodes, 2, self.n_cuts, self.n_cuts), np.int64)
         fill = _kernels.two_class_pair_scores if n_classes == 2 else _kernels.pair_scores
-        fill(table, alone, *self._changes, self.first_cut, most_common, seen, scratch, out)
+        for table, found in zip(tables, out, strict=True):
+            alone = table[every, every].astype(np.int64)
+            scratch[0] = alone[:first].sum(axis=0)  # every row has one group of a column
+            fill(table, alone, *self._changes, self.first_cut, most_common, seen, scratch, found)
         return out
 
     @cached_property

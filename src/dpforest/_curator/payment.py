@@ -269,6 +269,8 @@ class Payments:
         if mechanism == NESTED:  # scores are weighed in finer units, and pay for their rounding
             unit, score_range = mechanisms.NESTED_UNIT, mechanisms.nested_range(score_range)
         rate = Rate.floor(epsilon * unit / score_range)
+        if mechanism == NESTED and rate.value < mechanisms.SMALLEST_NESTED_RATE.value:
+            raise ValueError("The budget is too small for a nested choice; choose one level at a time.")
         parameters = {"trees_per_row": copies, "epsilon": float_at_least(epsilon), "score_range": score_range}
         event = self._charge(pool, share, query, mechanism, parameters)
         look = Look(event, rate.value / unit, copies, score_range)

@@ -292,7 +292,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         chunks = [slice(at, min(at + size, n_nodes)) for at in range(0, n_nodes, size)]
 
         def scored(nodes: slice) -> Chunk:
-            return nodes, np.stack([candidates.scores(table, most_common) for table in tables[nodes]])
+            return nodes, candidates.scores(tables[nodes], most_common)
 
         chosen = np.empty((n_nodes, 3), np.int64)
         for nodes, scores in ahead(scored, chunks, self._n_threads):

@@ -8,6 +8,7 @@ predictions apart.
 from dpforest._trees.explaining import Explanation, explain
 from dpforest._trees.growers import (
     CENTRED,
+    LEAST_FOR_PAIRS,
     ROOT_TWO,
     geometric_shares,
     grow_best_median,
@@ -33,6 +34,7 @@ from dpforest._trees.prunings import PruningConfig, Prunings, mix_prunings
 
 __all__ = [
     "CENTRED",
+    "LEAST_FOR_PAIRS",
     "ROOT_TWO",
     "Explanation",
     "PruningConfig",

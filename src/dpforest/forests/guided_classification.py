@@ -30,6 +30,7 @@ from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.link import probabilities
 from dpforest._trees import (
     CENTRED,
+    LEAST_FOR_PAIRS,
     Prunings,
     grow_guided,
     guided_shares,
@@ -274,12 +275,20 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return [
             Ask("count"),
             choose("model", splits / shape.n_trees, 1, Utility.CENTRED.range_for(schema)),
-            choose("model", splits / shape.n_trees, 1, Utility.MAX_OPERATOR.range_for(schema), NESTED),
+            *self._pairs_of_levels(schema, splits / shape.n_trees),
             Ask("model", centres / shape.n_trees),
             Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
             *_discriminant_asks(schema, amount, config.linear_alone, config),
         ]
+
+    def _pairs_of_levels(self, schema: Schema, share: Fraction) -> list[Ask]:
+        """State the faintest choice of two levels; with less for a level they are chosen one by one."""
+        amount = self.privacy_plan().amount("model")
+        if amount < LEAST_FOR_PAIRS:
+            return []
+        least = max(share, LEAST_FOR_PAIRS / amount)
+        return [choose("model", least, 1, Utility.MAX_OPERATOR.range_for(schema), NESTED)]
 
     def _train_purely(self, curator: Curator) -> Trained:
         """Count, learn the linear part, grow the tree, weigh the two.

@@ -18,6 +18,7 @@ from dpforest.mechanisms.block_norm import (
 from dpforest.mechanisms.minimum import LONGEST, POSITION_BITS
 from dpforest.mechanisms.nested import (
     NESTED_UNIT,
+    SMALLEST_NESTED_RATE,
     nested_can_choose,
     nested_exponential,
     nested_log_pmf,
@@ -64,6 +65,7 @@ __all__ = [
     "LONGEST",
     "NESTED_UNIT",
     "POSITION_BITS",
+    "SMALLEST_NESTED_RATE",
     "Gradient",
     "Problem",
     "RandomWords",

@@ -59,7 +59,7 @@ from dpforest.mechanisms.selection import choose, exponential_log_pmf
 
 NESTED_UNIT = 2**12
 _LOG_UNIT = 12
-SMALLEST_NESTED_RATE = Rate(1, 16)  # with a shift of 12 more a rate of 21 bits ends at 2**-50
+SMALLEST_NESTED_RATE = Rate(1, 13)  # at which bases of 2**23 times their least weight can be used
 _MOST_ERROR = 0.5
 
 
@@ -165,7 +165,7 @@ def nested_can_choose(base: npt.ArrayLike, rate: Rate) -> bool:
 
     Examples
     --------
-    >>> nested_can_choose([[1, 1]], Rate(1, 10)), nested_can_choose([[1, 1]], Rate(1, 17))
+    >>> nested_can_choose([[1, 1]], Rate(1, 13)), nested_can_choose([[1, 1]], Rate(1, 14))
     (True, False)
     """
     return (
@@ -177,7 +177,7 @@ def nested_can_choose(base: npt.ArrayLike, rate: Rate) -> bool:
 def _error(base: IntArray, rate: Rate) -> float:
     """How far s(a) may be from what exact arithmetic says before it is rounded down, generously."""
     least = np.where(base > 0, base, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
-    spread = float((base.sum(axis=1) / np.maximum(least, 1)).max(initial=1.0))
+    spread = float((base.sum(axis=1, dtype=np.float64) / np.maximum(least, 1)).max(initial=1.0))
     candidates = spread + float(base.shape[1]) + 100
     return NESTED_UNIT / float(rate) * 8 * candidates * 2.0**-53 + 2.0**-8
 
