@@ -8,7 +8,14 @@ import pytest
 
 from dpforest import mechanisms
 from dpforest._curator import PairColumns, Subsets
-from dpforest._curator.pairs import GROUPS_WITH_SUMS, LEAST_GROUPS, MOST_CUTS, MOST_SUBSETS, PairCandidates
+from dpforest._curator.pairs import (
+    GROUPS_WITH_SUMS,
+    LEAST_GROUPS,
+    MOST_CUTS,
+    MOST_SUBSETS,
+    PairCandidates,
+    _cuts_of,
+)
 from dpforest._rows import MAX_ROWS, Grid, MemoryRows, PairCounts
 from dpforest._structure import FlatTrees
 from dpforest._structure.flat import EVERYTHING_LEFT
@@ -261,3 +268,16 @@ def test_every_category_is_cut_off_on_its_own_where_it_is_listed():
     assert np.diff(candidates.first_cut).tolist() == [MOST_SUBSETS, MOST_SUBSETS]
     assert (candidates.base > 0).all()
     assert len(np.unique(candidates.threshold[0])) == candidates.n_cuts
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 10, 16, 35, 64])
+def test_cuts_of_a_box_are_different_and_leave_cells_on_both_sides(n_groups):
+    for width in range(1, 300):
+        cuts = _cuts_of(width, n_groups)
+        assert len(cuts) == n_groups - 1
+        assert (np.diff(cuts) > 0).all()
+        assert cuts[0] >= 0
+        if width > n_groups:
+            assert cuts[-1] < width - 1
+        else:
+            assert cuts.tolist() == list(range(n_groups - 1))

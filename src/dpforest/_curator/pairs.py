@@ -12,7 +12,7 @@ between the cuts.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from dpforest._threads import zeros
 
 LEAST_GROUPS = 10  # of an ordered column: with fewer, two levels together see less than one by one (study)
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
+NEAR_THE_END = 0.125  # part of the cuts of an ordered column that lie close to its lower end (study)
 MOST_SUBSETS = 32  # cuts of a nominal column, which has a group for every category
 MOST_CUTS = 2**11  # of all columns: scores are by pairs of cuts, and need 2**26 bytes then
 
@@ -253,18 +254,42 @@ class _Cuts:
 def _by_thresholds(
     cells: NDArray[np.int64], low: NDArray[np.int32], high: NDArray[np.int32], n_groups: int
 ) -> tuple[NDArray[np.int64], _Cuts]:
-    """Cut the cells low to high of every node into groups of about equal width; narrow boxes have fewer.
+    """Cut the cells low to high of every node into groups; narrow boxes have fewer.
 
-    With w cells and g <= w groups, cell low + x is in group floor(x g / w), and cut j has groups up to j, the
-    cells with x <= ceil((j + 1) w / g) - 1, on its left.
+    Most cuts are equally far apart. The others are close to the lower end, each twice as far from it or so as
+    the one before: amounts and counts lie there, far below the bounds that are declared for them.
     """
-    width = np.maximum(high - low + 1, 1).astype(np.int64)[:, None]  # a box without cells has no rows either
-    n_here = np.minimum(width, n_groups)
-    groups = np.clip((cells - low[:, None]) * n_here // width, 0, n_here - 1)
-    cut = np.arange(n_groups - 1)
-    threshold = low[:, None] - (-(cut + 1) * width // n_here) - 1
-    base = np.where(cut < n_here - 1, FEATURE_WEIGHT // np.maximum(n_here - 1, 1), 0)
-    return groups, _Cuts(base, np.maximum(threshold, 0).astype(np.int32))
+    boxes, node_of = np.unique(np.stack([low, high], axis=1).astype(np.int64), axis=0, return_inverse=True)
+    # a box without cells has no rows either
+    cuts = [first + _cuts_of(max(last - first + 1, 1), n_groups) for first, last in boxes.tolist()]
+    groups = np.stack([np.searchsorted(each, cells) for each in cuts])  # cuts that are below a cell
+    is_cut = np.stack(cuts) < boxes[:, 1:]
+    base = np.where(is_cut, FEATURE_WEIGHT // np.maximum(is_cut.sum(axis=1, keepdims=True), 1), 0)
+    node_of = node_of.ravel()
+    return groups[node_of], _Cuts(base[node_of], np.stack(cuts)[node_of].astype(np.int32))
+
+
+@lru_cache(maxsize=4096)
+def _cuts_of(width: int, n_groups: int) -> NDArray[np.int64]:
+    """Last cells on the left of the cuts of a box, in ascending order; those beyond it cut nothing.
+
+    Examples
+    --------
+    >>> _cuts_of(256, 16).tolist()
+    [0, 3, 17, 35, 53, 72, 90, 108, 127, 145, 163, 181, 200, 218, 236]
+    >>> _cuts_of(4, 6).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    n_cuts = n_groups - 1
+    if width <= n_groups:
+        return np.arange(n_cuts)
+    n_low = int(n_groups * NEAR_THE_END)
+    n_even = n_cuts - n_low
+    even = (np.arange(1, n_even + 1) * width) // (n_even + 1) - 1
+    near = np.rint(max(even[0], 1) ** (np.arange(n_low) / max(n_low, 1))).astype(np.int64) - 1
+    found = np.unique(np.concatenate([near, even]))
+    rest = np.setdiff1d(np.arange(width - 1), found)[: n_cuts - len(found)]
+    return np.sort(np.concatenate([found, rest]))
 
 
 def _by_sets(column: int, members: NDArray[np.uint8], subsets: Subsets) -> _Cuts:

@@ -117,7 +117,7 @@ class ClassConfig:
         --------
         >>> shares = ClassConfig().allocate(Fraction(3, 10))
         >>> sum(shares), str(shares.linear), str(shares.splits)
-        (Fraction(1, 1), '3/10', '91/200')
+        (Fraction(1, 1), '3/10', '39/100')
         """
         choosing = self.choosing if linear else Fraction(0)
         tree = 1 - linear - choosing
