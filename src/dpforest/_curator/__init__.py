@@ -7,6 +7,7 @@ query charges the ledger first, then counts, then adds noise, and returns only w
 """
 
 from dpforest._curator.assignment import KeyedTrees, Part
+from dpforest._curator.directions import N_BINS, Directions, Parted
 from dpforest._curator.estimates import EstimateQueries, Named, Scorer
 from dpforest._curator.fits import ONE, FitQueries, Wanted
 from dpforest._curator.gradients import (
@@ -21,7 +22,7 @@ from dpforest._curator.gradients import (
 )
 from dpforest._curator.observer import Look, Observer, watched_by
 from dpforest._curator.pairs import PairColumns
-from dpforest._curator.payment import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP, Noisy
+from dpforest._curator.payment import EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP, Noisy
 from dpforest._curator.queries import Curator
 from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
@@ -36,6 +37,8 @@ __all__ = [
     "MAX_ROWS",
     "MIXTURE_UNIT",
     "NESTED",
+    "NESTED_OR_RIVAL",
+    "N_BINS",
     "ONE",
     "PERMUTE_AND_FLIP",
     "QUANTILE_PARTS",
@@ -45,6 +48,7 @@ __all__ = [
     "Centres",
     "Columns",
     "Curator",
+    "Directions",
     "EstimateQueries",
     "Feature",
     "FitQueries",
@@ -56,6 +60,7 @@ __all__ = [
     "Observer",
     "PairColumns",
     "Part",
+    "Parted",
     "PrivateTable",
     "PrivateValues",
     "Released",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +34,8 @@ from dpforest.privacy.exact import float_at_least
 
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
 NESTED = "nested exponential mechanism"
+NESTED_OR_RIVAL = "nested exponential mechanism with rivals"
+BOUNDED_RANGE = (EXPONENTIAL, NESTED, NESTED_OR_RIVAL)  # all of them exponential mechanisms
 LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
 PERTURBED = "objective perturbation"
 NO_CANDIDATE = -1
@@ -253,23 +256,23 @@ class Payments:
         score_range : int
             Range W of the score between neighbours.
         mechanism : str
-            `EXPONENTIAL`, `NESTED` or `PERMUTE_AND_FLIP`; under zCDP the first two, which are exponential
-            mechanisms, cost epsilon**2 / 8 (bounded range), the last epsilon**2 / 2.
+            One of `BOUNDED_RANGE`, which cost epsilon**2 / 8 under zCDP, or `PERMUTE_AND_FLIP`, which costs
+            epsilon**2 / 2.
         """
         amount = self.ledger.plan.amount(pool) * share / copies
         if self._is_pure:
             epsilon = amount
-        elif mechanism in (EXPONENTIAL, NESTED):
+        elif mechanism in BOUNDED_RANGE:
             epsilon = exponential_epsilon_from_rho(amount)
         else:
             epsilon = pure_epsilon_from_rho(amount)
         if self._noiseless:
             epsilon = _SHARPEST * score_range
-        unit = 1
-        if mechanism == NESTED:  # scores are weighed in finer units, and pay for their rounding
+        unit, is_nested = 1, mechanism in (NESTED, NESTED_OR_RIVAL)
+        if is_nested:  # scores are weighed in finer units, and pay for their rounding
             unit, score_range = mechanisms.NESTED_UNIT, mechanisms.nested_range(score_range)
         rate = Rate.floor(epsilon * unit / score_range)
-        if mechanism == NESTED and rate.value < mechanisms.SMALLEST_NESTED_RATE.value:
+        if is_nested and rate.value < mechanisms.SMALLEST_NESTED_RATE.value:
             raise ValueError("The budget is too small for a nested choice; choose one level at a time.")
         parameters = {"trees_per_row": copies, "epsilon": float_at_least(epsilon), "score_range": score_range}
         event = self._charge(pool, share, query, mechanism, parameters)
@@ -281,6 +284,8 @@ class Payments:
                     scores[:, 0], scores[:, 1], base, rate, self._words, self._n_threads
                 ),
             )
+        if mechanism == NESTED_OR_RIVAL:
+            return self._sell(look, partial(_nested_or_rival, rate, self._words, self._n_threads))
         if mechanism == PERMUTE_AND_FLIP:
             return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
         return self._sell(
@@ -335,3 +340,26 @@ def _choose(
         some = scores[can_choose], weights[can_choose]
         chosen[can_choose] = mechanisms.exponential(*some, rate, words, n_threads)
     return chosen
+
+
+def _nested_or_rival(
+    rate: Rate,
+    words: RandomWords,
+    n_threads: int,
+    table: NDArray[np.int64],
+    base: NDArray[np.int64],
+    odds: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """Run the mechanism on one table that holds the scores of cuts and, behind them, those of their rivals."""
+    scores, rivals = with_rivals(table, base)
+    return mechanisms.nested_or_rival(
+        scores[:, 0], scores[:, 1], base, rate, rivals, float(odds[0]), words, n_threads
+    )
+
+
+def with_rivals(
+    table: NDArray[np.int64], base: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Take such a table apart: scores of shape (rows, 2, m, m), and of the rivals (rows, k)."""
+    rows, m = base.shape
+    return table[:, : 2 * m * m].reshape(rows, 2, m, m), table[:, 2 * m * m :]

@@ -40,12 +40,21 @@ from numpy.typing import NDArray
 
 from dpforest._curator.assignment import GivenTrees, KeyedTrees
 from dpforest._curator.cuts import balanced_cuts
+from dpforest._curator.directions import N_BINS, Directions, Parted
 from dpforest._curator.estimates import EstimateQueries
 from dpforest._curator.fits import FitQueries
 from dpforest._curator.gradients import GradientQueries
 from dpforest._curator.observer import observer_of, question
 from dpforest._curator.pairs import PairCandidates, PairColumns
-from dpforest._curator.payment import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP, Choice, Noisy, Payments
+from dpforest._curator.payment import (
+    EXPONENTIAL,
+    NESTED,
+    NESTED_OR_RIVAL,
+    PERMUTE_AND_FLIP,
+    Choice,
+    Noisy,
+    Payments,
+)
 from dpforest._curator.sums import SumQueries
 from dpforest._curator.table import PrivateTable
 from dpforest._curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
@@ -56,6 +65,7 @@ from dpforest._rows import (
     By,
     CellCounts,
     CellMoments,
+    DirectionCounts,
     LabelSums,
     LeafCounts,
     LeafSums,
@@ -279,14 +289,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         score_range = Utility.MAX_OPERATOR.range_for(self.schema)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, NESTED)
         candidates = PairCandidates.of_level(trees, level, slots, self.schema.n_cells, self.subsets)
-        tables = self._rows.fold(
-            PairCounts(
-                **self._walk(trees, level),
-                columns=slots.columns,
-                groups=candidates.groups,
-                n_groups=int(candidates.first_group[-1]),
-            )
-        )
+        tables = self._pair_tables(trees, level, candidates)
         n_nodes = len(tables)
         size = max(1, CHUNK_ENTRIES // candidates.n_cuts**2)
         chunks = [slice(at, min(at + size, n_nodes)) for at in range(0, n_nodes, size)]
@@ -298,6 +301,73 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         for nodes, scores in ahead(scored, chunks, self._n_threads):
             chosen[nodes] = choose(scores, candidates.base[nodes])
         return candidates.split(chosen, trees, level)
+
+    @question
+    def paired_splits_or_direction(
+        self,
+        pool: str,
+        trees: FlatTrees,
+        slots: PairColumns,
+        share: Fraction,
+        directions: Directions,
+        odds: float,
+    ) -> Parted | tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Release the first two levels of a tree as `paired_splits` does, or a direction that does better.
+
+        Two classes only. Both kinds of candidates are scored by the rows that they name correctly, so that a
+        row raises the score of each by 0 or 1: W = 1 for all of them together, and one mechanism chooses
+        among all (`dpforest.mechanisms.nested`, rivals).
+
+        Parameters
+        ----------
+        pool, trees, slots, share
+            As there; the level is that of the root.
+        directions : Directions
+            Public directions.
+        odds : float
+            How likely a direction is where no row says otherwise; public.
+        """
+        self._demand_row_privacy()
+        query = Query(Kind.SPLITS, "two levels by max_operator or a direction", 0)
+        score_range = Utility.MAX_OPERATOR.range_for(self.schema)
+        choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, NESTED_OR_RIVAL)
+        candidates = PairCandidates.of_level(trees, 0, slots, self.schema.n_cells, self.subsets)
+        of_cuts = candidates.scores(self._pair_tables(trees, 0, candidates), 1)
+        rivals = directions.correct(self._rows.fold(self._along(directions)))
+        table = np.hstack([of_cuts.reshape(1, -1), rivals])
+        chosen = choose(table, candidates.base, np.array([odds]))
+        if chosen[0, 0] >= candidates.n_cuts:
+            return directions.parted_by(int(chosen[0, 0]) - candidates.n_cuts)
+        return candidates.split(chosen, trees, 0)
+
+    @question
+    def best_direction(self, pool: str, share: Fraction, directions: Directions) -> Parted:
+        """Release a direction and a threshold that part two classes well.
+
+        Exponential mechanism on the rows that are named correctly; a row raises that by 0 or 1: W = 1.
+        """
+        self._demand_row_privacy()
+        choose = self._pay.for_choice(pool, share, Query(Kind.DIRECTION), 1, 1, EXPONENTIAL)
+        scores = directions.correct(self._rows.fold(self._along(directions)))
+        return directions.parted_by(int(choose(scores, np.ones_like(scores))[0]))
+
+    def _pair_tables(self, trees: FlatTrees, level: int, candidates: PairCandidates) -> NDArray[np.int64]:
+        """Count rows by pairs of groups, in every node of a level; private."""
+        return self._rows.fold(
+            PairCounts(
+                **self._walk(trees, level),
+                columns=candidates.slots.columns,
+                groups=candidates.groups,
+                n_groups=int(candidates.first_group[-1]),
+            )
+        )
+
+    def _along(self, directions: Directions) -> DirectionCounts:
+        """Say what is counted of rows along directions."""
+        if self.schema.classes.n_classes != 2:
+            raise ValueError("Directions part two classes.")
+        public = {"scores": directions.scores, "low": directions.low, "width": directions.width}
+        return DirectionCounts(self._grid, n_bins=N_BINS, **public)
 
     @question
     def features_by_median(

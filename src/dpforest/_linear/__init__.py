@@ -2,7 +2,7 @@
 
 `standard` brings ordered features to a common scale and `basis` makes functions of them. `class_scores` fits
 scores of classes to the rows in one question, `additive` a number; `discriminant` makes scores of noisy class
-sums, where classes are many and rows few. All ask `dpforest._curator`; everything after that is
+sums, where classes are many and rows few; `directions` chooses among random ones, where rows are few. All ask `dpforest._curator`; everything after that is
 post-processing. Trees see boxes, a linear part sees what every feature adds a little to;
 `dpforest.forests.guided_classification` and `dpforest.forests.guided_regression` combine the two.
 """
@@ -16,6 +16,13 @@ from dpforest._linear.additive import (
     scaling_share,
 )
 from dpforest._linear.class_scores import LinearConfig, class_scores, classes_can_be_fitted
+from dpforest._linear.directions import (
+    DirectionConfig,
+    affordable_directions,
+    random_directions,
+    refined,
+    scores_along,
+)
 from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
 from dpforest._linear.standard import ordered_features, units
 
@@ -23,15 +30,20 @@ __all__ = [
     "AdditiveConfig",
     "Basis",
     "ClassScores",
+    "DirectionConfig",
     "DiscriminantConfig",
     "LinearConfig",
     "affordable_basis",
+    "affordable_directions",
     "class_scores",
     "classes_can_be_fitted",
     "discriminant_scores",
     "fit_additive",
     "number_can_be_fitted",
     "ordered_features",
+    "random_directions",
+    "refined",
     "scaling_share",
+    "scores_along",
     "units",
 ]

@@ -6,6 +6,7 @@ memory, `stored` those that are read piece by piece, in memory or in a private f
 """
 
 from dpforest._rows.dask_rows import DaskRows
+from dpforest._rows.directions import DirectionCounts
 from dpforest._rows.identity import Lasting
 from dpforest._rows.limits import (
     COARSE_LEVELS,
@@ -51,6 +52,7 @@ __all__ = [
     "CellCounts",
     "CellMoments",
     "DaskRows",
+    "DirectionCounts",
     "Grid",
     "LabelSums",
     "Lasting",

@@ -168,6 +168,24 @@ def pair_counts(cells, codes, node_of_row, order, columns, groups, found, table)
                 table[node, group, np.uint64(found[other]), code] += 1
 
 
+@kernel
+def direction_counts(cells, codes, scores, low, width, table):
+    """Add 1 to ``table[direction, bin, code]`` for the place of every row along every direction.
+
+    Direction by direction: the scores of one stay in the cache. Places are sums of at most 2**16 numbers of
+    16 bits.
+    """
+    n_bins, n_features = table.shape[1], scores.shape[1]
+    for direction in range(scores.shape[0]):
+        begin, wide = low[direction], width[direction]
+        for row in range(cells.shape[0]):
+            place = np.int64(0)
+            for feature in range(n_features):
+                place += scores[direction, feature, cells[row, feature]]
+            at = min(max((place - begin) // wide, 0), n_bins - 1)
+            table[direction, at, codes[row]] += 1
+
+
 @inlined
 def _sum_features(cells, row, tables, sums):
     """Sum the scores of a row over its features, for every table and class."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Centres, Curator, PairColumns, Utility
+from dpforest._curator import Centres, Curator, Directions, PairColumns, Parted, Utility
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Kind, Query
 
@@ -238,6 +239,34 @@ def grow_guided(
     n_columns: int | None = None,
     rows: float | None = None,
 ) -> FlatTrees:
+    """Grow one tree as `grow_guided_or_part` does, with no direction to compare it with."""
+    found = grow_guided_or_part(
+        curator, pool, share, depth, root, most_common, number, ratio, n_columns, rows
+    )
+    assert isinstance(found, FlatTrees)
+    return found
+
+
+class Rivals(NamedTuple):
+    """Directions that are compared with the first two levels of a tree, and how likely they are."""
+
+    directions: Directions
+    odds: float
+
+
+def grow_guided_or_part(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    depth: int,
+    root: NDArray[np.float64],
+    most_common: Sequence[int] | None = None,
+    number: int | None = None,
+    ratio: Fraction = ROOT_TWO,
+    n_columns: int | None = None,
+    rows: float | None = None,
+    rivals: Rivals | None = None,
+) -> FlatTrees | Parted:
     """Grow one tree whose splits, feature and cut together, are chosen by the target.
 
     Two levels at a time are chosen together where there is room for their tables, by the max-operator, for
@@ -269,6 +298,10 @@ def grow_guided(
         How many columns, drawn with public coins, a node chooses among; None takes all.
     rows : float, optional
         Released number of rows; None chooses every level alone.
+    rivals : Rivals, optional
+        Directions through all features, for two classes. If one of them parts these better than the first
+        two levels do together, it is returned instead of a tree; where there is no room for two levels
+        together, nothing is compared.
     """
     n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
@@ -286,6 +319,14 @@ def grow_guided(
     centre_share = dict(zip(centred, for_centres, strict=True))
     above = root[None]
     second: Level | None = None  # of a pair of levels, what was chosen for the lower one
+    of_root: Level | None = None  # what won against the rivals
+    if rivals is not None and 0 in pairs:
+        unsplit = FlatTrees.unsplit(1, depth, curator.subsets.left_sets)
+        both = shares[0] + shares[1]
+        won = curator.paired_splits_or_direction(pool, unsplit, pairs[0], both, *rivals)
+        if isinstance(won, Parted):
+            return won
+        of_root = won
 
     def level(trees: FlatTrees, at: int) -> Level:
         nonlocal above, second
@@ -296,7 +337,9 @@ def grow_guided(
             return lower
         if at in pairs:
             both, wanted = shares[at] + shares[at + 1], max(counted[at + 1], 1)
-            found = curator.paired_splits(pool, trees, at, pairs[at], both, wanted, number)
+            found = of_root if at == 0 and of_root is not None else None
+            if found is None:
+                found = curator.paired_splits(pool, trees, at, pairs[at], both, wanted, number)
             first, second = ((found[0][:, part], found[1][:, part]) for part in _upper_and_lower(at))
             return first
         features, part = draw_features(curator, trees, at, n_slots), shares[at]

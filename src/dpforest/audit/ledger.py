@@ -123,7 +123,7 @@ def _cost(
         epsilon = strength * look.public_number("score_range")
     if pure:
         return epsilon
-    return epsilon**2 / (8 if kind in ("exponential", "nested_exponential") else 2)  # bounded range
+    return epsilon**2 / (8 if kind in ("exponential", "nested_exponential", "nested_or_rival") else 2)  # bounded range
 
 
 def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[int, int]:
@@ -188,6 +188,7 @@ _STRENGTH: dict[str, tuple[int | slice, Callable[[Any], Fraction]]] = {
     "block_norm": (2, lambda rate: rate.value),
     "exponential": (2, lambda rate: rate.value),
     "nested_exponential": (3, lambda rate: rate.value / mechanisms.NESTED_UNIT),
+    "nested_or_rival": (3, lambda rate: rate.value / mechanisms.NESTED_UNIT),
     "permute_and_flip": (1, lambda rate: rate.value),
     "perturbed_minimum": (slice(2), lambda public: mechanisms.perturbed_cost(*public)),
 }

@@ -32,6 +32,7 @@ from dpforest.schema.public_rows import PublicRows, are_the_same
 _FROM_PUBLIC_ROWS = "How features spread and hang together came from public rows and cost nothing."
 LINEAR_KINDS = {
     Kind.CENTRES, Kind.SPREADS, Kind.FEATURE_SUMS, Kind.CATEGORY_SUMS, Kind.PRODUCTS, Kind.FITTED_WEIGHTS,
+    Kind.DIRECTION,
 }  # fmt: skip
 # What the queries on the ledger are for.
 _PARTS: dict[str, set[Kind]] = {
@@ -209,6 +210,8 @@ class GuidedTree(PrivateForest):
         if depth == 0 and self.additive_ is not None and self.settings_["max_depth"] != 0:
             few = "rows times epsilon are too few for a tree"
             many = "a tree could not tell so many classes apart"
+            if any(event.kind is Kind.DIRECTION for event in self.ledger_):
+                many = "a direction through all features parts the classes better than the first levels do"
             return "\n".join([*lines, f"There are no splits: {few if is_regressor(self) else many}."])
         if self.settings_["max_depth"] is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import MIXTURE_UNIT, NESTED, Curator, Utility
+from dpforest._curator import MIXTURE_UNIT, NESTED, NESTED_OR_RIVAL, Curator, Parted, Utility
 from dpforest._linear import (
+    affordable_directions,
     class_scores,
     classes_can_be_fitted,
     discriminant_scores,
     ordered_features,
+    random_directions,
+    refined,
+    scores_along,
     units,
 )
 from dpforest._shrinkage import shrunk_counts
@@ -32,7 +36,8 @@ from dpforest._trees import (
     CENTRED,
     LEAST_FOR_PAIRS,
     Prunings,
-    grow_guided,
+    Rivals,
+    grow_guided_or_part,
     guided_shares,
     mix_prunings,
     reachable_leaves,
@@ -182,8 +187,9 @@ def _read_leaves(
     epsilons = np.zeros(trees.depth)
     for event in ledger:
         if event.kind is Kind.SPLITS and event.level is not None:
-            levels = slice(event.level, event.level + 1 + (event.mechanism == NESTED))
-            epsilons[levels] = float(str(event.parameters["epsilon"])) / (1 + (event.mechanism == NESTED))
+            n_levels = 2 if event.mechanism in (NESTED, NESTED_OR_RIVAL) else 1
+            levels = slice(event.level, event.level + n_levels)
+            epsilons[levels] = float(str(event.parameters["epsilon"])) / n_levels
     found = mix_prunings(counts, noise_sd, prior, reachable, epsilons, config.prunings)
     if config.mix_prunings:
         return _Leaves(found.leaf_shares(), prior, found)
@@ -304,13 +310,19 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         linear = self._for_sums(
             lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
         )
+        n_directions = self._n_directions(curator.schema, float(rows.sum()), enough)
+        if n_directions:
+            linear = Fraction(0)
         amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
             linear = Fraction(0)  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
         if not linear:
-            trees, leaves, sd = self._trees(curator, shares, rows, enough)
+            grown = self._trees(curator, shares, rows, enough, n_directions)
+            if isinstance(grown, Parted):
+                return self._along(curator, grown, n_directions, rows)
+            trees, leaves, sd = grown
             return Trained(trees, leaves, (sd,) * trees.n_trees)
         if linear == config.linear_alone:
             found = discriminant_scores(
@@ -322,7 +334,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             tables = class_scores(*of_part)[None]
             tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
         for_tree = float(shares.splits + shares.leaves)
-        trees, leaves, sd = self._trees(curator, shares, rows, enough * for_tree)
+        trees, leaves, sd = self._only_trees(curator, shares, rows, enough * for_tree)
         first = trees[:1]  # several trees are alike enough to be weighed by one
         read = _read_leaves(first, leaves[0], sd, curator.ledger, config)
         mixture = self._mixture(curator, rows, tables, first, read, enough)
@@ -376,9 +388,62 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         affordable = int(self._finite_epsilon / self._config.epsilon_per_tree)
         return min(max(affordable, 1), self._most_trees)
 
-    def _trees(
+    def _n_directions(self, schema: Schema, rows: float, enough: float) -> int:
+        """How many directions are compared with a tree: none unless classes are two and rows few."""
+        config = self._config
+        if (
+            schema.classes.n_classes != 2
+            or not config.in_pairs
+            or self.max_depth is not None
+            or self._n_trees() > 1
+            or self._public is not None
+            or enough >= config.enough_beyond_directions
+        ):
+            return 0
+        return affordable_directions(schema, rows, config.directions)
+
+    def _along(
+        self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]
+    ) -> Trained:
+        """Look for directions around one that won against the tree, and for how sure its scores are."""
+        config, plan = self._config, curator.ledger.plan
+        spent = sum(event.cost for event in curator.ledger if event.pool == "model")
+        left = 1 - Fraction(spent) / plan.amount("model")
+        shares = ClassShares(
+            left - config.scaling_of_direction - config.least_leaf,
+            config.scaling_of_direction,
+            Fraction(0),
+            config.least_leaf,
+        )
+        found = refined(curator, "model", shares.linear, found, n_directions, config.directions)
+        trees, leaves, sd = self._only_trees(curator, shares, rows, 0.0)
+        prior, along = np.log(rows / rows.sum()), scores_along(found)
+        tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
+        tables[:, 0] -= prior
+        n_slopes = len(tables)
+        weights, alike = np.tile([0.0, 1.0], (n_slopes, 1)), np.ones(n_slopes, np.int64)
+        judged = np.zeros((1, 1, 2)), tables, weights, np.arange(n_slopes), alike
+        best = curator.best_mixture("model", shares.choosing, trees, prior, *judged)
+        summed = tables[best]
+        summed[0] += prior
+        return Trained(trees, leaves, (sd,), Additive.of(summed, 0.0))
+
+    def _only_trees(
         self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float
     ) -> tuple[FlatTrees, NDArray[np.int64], float]:
+        """Grow and fill trees that are compared with nothing."""
+        grown = self._trees(curator, shares, rows, enough)
+        assert not isinstance(grown, Parted)
+        return grown
+
+    def _trees(
+        self,
+        curator: Curator,
+        shares: ClassShares,
+        rows: NDArray[np.float64],
+        enough: float,
+        n_directions: int = 0,
+    ) -> Parted | tuple[FlatTrees, NDArray[np.int64], float]:
         """Grow and fill the trees; depth and scores follow from released class counts.
 
         Every row is in all trees, which divide the budget. Nodes of several trees choose among columns that
@@ -387,7 +452,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         Returns
         -------
         FlatTrees, ndarray of shape (n_trees, n_leaves, n_classes), float
-            The trees, noisy class counts of their leaves, and the standard deviation of that noise.
+            The trees, noisy class counts of their leaves, and the standard deviation of that noise. Or a
+            direction that is better than the first two levels, if directions are compared with them.
         """
         config, of_class = self._config, rows / rows.sum()
         n_trees = self._n_trees() if shares.splits else 1
@@ -398,12 +464,18 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         in_pairs = config.in_pairs and n_trees == 1
         part = config.columns_of_several if n_trees > 1 else 1
         n_columns = math.ceil(curator.schema.n_columns * part)
+        rivals = None
+        if n_directions:
+            drawn = random_directions(curator.schema, n_directions, curator.coins)
+            rivals = Rivals(drawn, config.odds_of_directions)
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
-            tree = grow_guided(
+            tree = grow_guided_or_part(
                 curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns,
-                float(rows.sum()) if in_pairs else None,
+                float(rows.sum()) if in_pairs else None, rivals,
             )  # fmt: skip
+            if isinstance(tree, Parted):
+                return tree
             found, sd = curator.leaf_histograms("model", tree, filling, Query(Kind.LEAF_COUNTS, tree=number))
             grown.append(tree)
             leaves.append(found)

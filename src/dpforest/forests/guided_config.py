@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from dpforest._linear import AdditiveConfig, DiscriminantConfig, LinearConfig
+from dpforest._linear import AdditiveConfig, DirectionConfig, DiscriminantConfig, LinearConfig
 from dpforest._trees import PruningConfig
 from dpforest.forests.pools import COUNTING
 
@@ -60,6 +60,7 @@ class ClassConfig:
     linear_alone: Fraction = Fraction(
         93, 100
     )  # linear part without splits beside it: all but choosing and a leaf
+    least_leaf: Fraction = Fraction(2, 100)  # of the one leaf beside a direction
     least_for_splits: Fraction = Fraction(1, 10)  # with less a tree is one leaf
 
     # --- when a linear part is asked for; rows times epsilon, per class
@@ -75,6 +76,13 @@ class ClassConfig:
     many_per_sum: float = 2000  # from here on, 20 %
     linear: LinearConfig = field(default_factory=LinearConfig)
     discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
+
+    # --- directions, which the first two levels of the tree are compared with, for two classes
+    enough_beyond_directions: float = 1500  # rows times epsilon from which a fitted linear part is better
+    odds_of_directions: float = 0.15  # against the tree, before any row is seen
+    scaling_of_direction: Fraction = Fraction(8, 100)  # of the model's budget, for how sure its scores are
+    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # log odds per uniform standard deviation
+    directions: DirectionConfig = field(default_factory=DirectionConfig)
 
     # --- the tree
     most_levels: int = 10  # deeper ones gain nothing up to epsilon 10 (study), and cost room

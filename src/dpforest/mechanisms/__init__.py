@@ -22,6 +22,8 @@ from dpforest.mechanisms.nested import (
     nested_can_choose,
     nested_exponential,
     nested_log_pmf,
+    nested_or_rival,
+    nested_or_rival_log_pmf,
     nested_range,
 )
 from dpforest.mechanisms.noise import (
@@ -91,6 +93,8 @@ __all__ = [
     "nested_can_choose",
     "nested_exponential",
     "nested_log_pmf",
+    "nested_or_rival",
+    "nested_or_rival_log_pmf",
     "nested_range",
     "permute_and_flip",
     "permute_and_flip_log_pmf",

@@ -41,10 +41,21 @@ the rounding of the logarithm itself, at most 64 of them large: below (B / least
 times UNIT / rate, and 4 roundings more of a number below 2**-10 / h, is to be less than 1/2. `_error` is four
 times as much, must be less than 1/2, and depends on nothing but base and rate: a rate that is too small is
 refused whatever the rows are.
+
+Rivals
+------
+Candidates of another kind, that nothing hangs on, can stand in the same list: a rival r with utility u(r) is
+weighed with the first choices, at UNIT u(r) + shift. The shift is public and the same for all rivals, so the
+utilities move with the rows as u does, and theirs has no theta. If a row moves left(a, b) + right(a, c) of
+all (a, b, c) and u(r) of all r inside one interval of length W, what was said above holds as it stands: which
+kind is better is found out for the price of the choice itself. `rival_shift` makes all rivals together `odds`
+times as likely as all (a, b, c) together, where no row says otherwise: the latter have weight A B**2, A = B
+the sum of base, and each of k rivals has exp(rate shift / UNIT).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -119,9 +130,92 @@ def nested_exponential(
     one, other, measure = _checked(left, right, base, rate)
     soft = soft_best(one, other, measure, rate, n_threads)
     first = choose(soft, measure, Rate(rate.num, rate.shift + _LOG_UNIT), words, n_threads=n_threads)
+    return _with_the_others(first, one, other, measure, rate, words, n_threads)
+
+
+def nested_or_rival(
+    left: npt.ArrayLike,
+    right: npt.ArrayLike,
+    base: npt.ArrayLike,
+    rate: Rate,
+    rivals: npt.ArrayLike,
+    odds: float,
+    words: RandomWords,
+    n_threads: int = 1,
+) -> IntArray:
+    """Draw candidates (a, b, c) as `nested_exponential` does, or a rival of theirs.
+
+    Parameters
+    ----------
+    left, right, base, rate
+        As there; W is the range of left + right and of the rivals together.
+    rivals : array of int, shape (rows, k)
+        Utilities of the rivals, between -2**48 and 2**48.
+    odds : float
+        How likely rivals are, against all (a, b, c), where no row says otherwise; public.
+    words, n_threads
+        As there.
+
+    Returns
+    -------
+    ndarray of int64, shape (rows, 3)
+        Indices of the three, or m + r and twice -1 for rival r.
+
+    Examples
+    --------
+    >>> nothing = np.zeros((1, 2, 2), np.int64)
+    >>> nested_or_rival(nothing, nothing, [[1, 1]], Rate(1, 0), [[0, 90, 0]], 1.0, RandomWords.seeded(0))
+    array([[ 3, -1, -1]])
+    """
+    one, other, measure = _checked(left, right, base, rate)
+    soft, wide = _beside_rivals(soft_best(one, other, measure, rate, n_threads), measure, rivals, odds, rate)
+    first = choose(soft, wide, Rate(rate.num, rate.shift + _LOG_UNIT), words, n_threads=n_threads)
+    is_rival = first >= measure.shape[1]
+    found = _with_the_others(np.where(is_rival, 0, first), one, other, measure, rate, words, n_threads)
+    found[is_rival] = -1
+    found[:, 0] = first
+    return found
+
+
+def rival_shift(base: IntArray, n_rivals: int, odds: float, rate: Rate) -> IntArray:
+    """Return what is added to the utilities of rivals, in units of 1 / NESTED_UNIT, for every row.
+
+    Examples
+    --------
+    >>> rival_shift(np.array([[1, 1]]), 8, 1.0, Rate(1, 0)), rival_shift(np.array([[1]]), 1, 1.0, Rate(1, 0))
+    (array([0]), array([0]))
+    """
+    weight = 3 * np.log(np.maximum(base.sum(axis=1, dtype=np.float64), 1.0)) + math.log(odds / n_rivals)
+    shift: IntArray = np.floor(NESTED_UNIT / float(rate) * weight).astype(np.int64)
+    return shift
+
+
+def _beside_rivals(
+    soft: IntArray, base: IntArray, rivals: npt.ArrayLike, odds: float, rate: Rate
+) -> tuple[IntArray, IntArray]:
+    """Utilities and base weights of first choices and rivals, in one list."""
+    table = as_int64("rivals", rivals, ndim=2)
+    if len(table) != len(base) or not table.shape[1]:
+        raise ValueError(f"rivals need {len(base)} rows and a column, got shape {table.shape}.")
+    if not 0 < odds < math.inf:
+        raise ValueError("odds must be positive.")
+    shifted = NESTED_UNIT * table + rival_shift(base, table.shape[1], odds, rate)[:, None]
+    return np.hstack([soft, shifted]), np.hstack([base, np.ones_like(table)])
+
+
+def _with_the_others(
+    first: IntArray,
+    left: IntArray,
+    right: IntArray,
+    base: IntArray,
+    rate: Rate,
+    words: RandomWords,
+    n_threads: int,
+) -> IntArray:
+    """Draw b and c of every row, given a."""
     rows = np.arange(len(first))
-    of_first = np.ascontiguousarray(one[rows, first]), np.ascontiguousarray(other[rows, first])
-    second, third = (choose(some, measure, rate, words, n_threads=n_threads) for some in of_first)
+    of_first = np.ascontiguousarray(left[rows, first]), np.ascontiguousarray(right[rows, first])
+    second, third = (choose(some, base, rate, words, n_threads=n_threads) for some in of_first)
     return np.stack([first, second, third], axis=1)
 
 
@@ -151,11 +245,42 @@ def nested_log_pmf(left: npt.ArrayLike, right: npt.ArrayLike, base: npt.ArrayLik
     one, other, measure = _checked(left, right, base, rate)
     soft = soft_best(one, other, measure, rate)
     of_first = exponential_log_pmf(soft, measure, Rate(rate.num, rate.shift + _LOG_UNIT))
-    rows, m, _ = one.shape
-    wide = np.repeat(measure, m, axis=0)
+    return _log_pmf_of_all(of_first, one, other, measure, rate)
+
+
+def nested_or_rival_log_pmf(
+    left: npt.ArrayLike,
+    right: npt.ArrayLike,
+    base: npt.ArrayLike,
+    rate: Rate,
+    rivals: npt.ArrayLike,
+    odds: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Logarithm of the probability of every (a, b, c), and of every rival, shape (rows, k).
+
+    Examples
+    --------
+    >>> nothing = np.zeros((1, 2, 2), np.int64)
+    >>> found = nested_or_rival_log_pmf(nothing, nothing, [[1, 3]], Rate(1, 0), [[0, 0]], 1.0)
+    >>> [round(float(np.exp(some).sum()), 3) for some in found]
+    [0.5, 0.5]
+    """
+    one, other, measure = _checked(left, right, base, rate)
+    soft, wide = _beside_rivals(soft_best(one, other, measure, rate), measure, rivals, odds, rate)
+    of_first = exponential_log_pmf(soft, wide, Rate(rate.num, rate.shift + _LOG_UNIT))
+    m = measure.shape[1]
+    return _log_pmf_of_all(of_first[:, :m], one, other, measure, rate), of_first[:, m:]
+
+
+def _log_pmf_of_all(
+    of_first: FloatArray, left: IntArray, right: IntArray, base: IntArray, rate: Rate
+) -> FloatArray:
+    """Log pmf of (a, b, c) from that of a."""
+    rows, m, _ = left.shape
+    wide = np.repeat(base, m, axis=0)
     of_second, of_third = (
         exponential_log_pmf(some.reshape(rows * m, m), wide, rate).reshape(rows, m, m)
-        for some in (one, other)
+        for some in (left, right)
     )
     return np.asarray(of_first[:, :, None, None] + of_second[:, :, :, None] + of_third[:, :, None, :])
 

@@ -29,6 +29,7 @@ class Kind(Enum):
     FEATURE_SUMS = "features by class"
     CATEGORY_SUMS = "categories by class"
     FITTED_WEIGHTS = "weights of the features"
+    DIRECTION = "direction through the features"
     PRODUCTS = "products of the features"
     TARGET_SUMS = "features times the target"  # this and the next two: in models of earlier versions
     CATEGORY_COUNTS = "rows of each category"

@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._curator import EXPONENTIAL, PERMUTE_AND_FLIP, Look
-from dpforest._curator.payment import BLOCK_NORM, GAUSSIAN, NESTED, PERTURBED
+from dpforest._curator.payment import (
+    BLOCK_NORM,
+    BOUNDED_RANGE,
+    GAUSSIAN,
+    NESTED,
+    NESTED_OR_RIVAL,
+    PERTURBED,
+    with_rivals,
+)
 from dpforest.mechanisms import nested_range
 
 CHOICES = (EXPONENTIAL, PERMUTE_AND_FLIP)
@@ -44,6 +52,9 @@ class Movement:
             parts = _ranges(change, public[0] if public else np.ones_like(change))
         elif mechanism == NESTED:
             parts = _nested_ranges(change, *public)
+        elif mechanism == NESTED_OR_RIVAL:
+            of_cuts, of_rivals = with_rivals(change, public[0])
+            parts = _nested_ranges(of_cuts, public[0], of_rivals)
         elif mechanism in (BLOCK_NORM, PERTURBED):
             starts = np.cumsum([0, *self.look.blocks[:-1]])
             parts = np.add.reduceat(np.abs(change), starts, axis=1).max(axis=1)
@@ -72,7 +83,7 @@ def price(look: Look, pure: bool) -> Fraction | float:
     if pure:
         return look.copies * epsilon
     # the exponential mechanism has bounded range; any other epsilon-DP step costs epsilon**2 / 2
-    return look.copies * epsilon**2 / (8 if mechanism in (EXPONENTIAL, NESTED) else 2)
+    return look.copies * epsilon**2 / (8 if mechanism in BOUNDED_RANGE else 2)
 
 
 def _ranges(change: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -84,19 +95,25 @@ def _ranges(change: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.in
     return np.where(candidate.any(axis=1), highest - lowest, 0)
 
 
-def _nested_ranges(change: NDArray[np.int64], base: NDArray[np.int64]) -> NDArray[np.int64]:
+def _nested_ranges(
+    change: NDArray[np.int64], base: NDArray[np.int64], rivals: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Range over all candidates (a, b, c) of every node: left(a, b) + right(a, c), and what rounding adds.
 
     For a given a the two sides are chosen apart, so the extremes of their sum are the sums of extremes.
+    Rivals, if there are any, are candidates too.
     """
     candidate = np.broadcast_to((base > 0)[:, None, None, :], change.shape)
     wide = np.int64(2**60)  # far beyond any movement; two of them still fit
     highest = np.where(candidate, change, -wide).max(axis=3, initial=-wide).sum(axis=1)
     lowest = np.where(candidate, change, wide).min(axis=3, initial=wide).sum(axis=1)
-    first = base > 0
+    first, moved = base > 0, change.any(axis=(1, 2, 3))
+    if rivals is not None:
+        highest, lowest = (np.hstack([of_cuts, rivals]) for of_cuts in (highest, lowest))
+        first, moved = np.hstack([first, np.ones_like(rivals, bool)]), moved | rivals.any(axis=1)
     found = np.where(first, highest, -wide).max(axis=1) - np.where(first, lowest, wide).min(axis=1)
     # a table that did not move cannot be rounded differently
-    return np.where(first.any(axis=1) & change.any(axis=(1, 2, 3)), nested_range(found), 0)
+    return np.where(first.any(axis=1) & moved, nested_range(found), 0)
 
 
 def _ceil_sqrt(square: Fraction) -> int:
