@@ -20,6 +20,7 @@ from dpforest._curator import (
     Block,
     Columns,
     Curator,
+    Directions,
     Feature,
     PairColumns,
     PrivateTable,
@@ -104,6 +105,19 @@ def paired(curator):
     return curator.paired_splits("all", tree, 0, slots, WHOLE)
 
 
+def directions(both_ways):
+    scores = np.arange(2 * 2 * 6, dtype=np.int16).reshape(2, 2, 6)
+    return Directions(scores, np.zeros(2, np.int64), np.ones(2, np.int64), both_ways)
+
+
+def paired_or_direction(curator):
+    tree, slots = (
+        FlatTrees.unsplit(1, 2, curator.subsets.left_sets),
+        PairColumns(np.arange(2), np.array([3, 5])),
+    )
+    return curator.paired_splits_or_direction("all", tree, slots, WHOLE, directions(both_ways=True), 1.0)
+
+
 def mixture(curator):
     tables, weights, first = np.zeros((1, 2, 6, 3)), np.ones((4, 2)), np.zeros(4, np.int64)
     tree = FlatTrees.unsplit(1, 0)
@@ -136,6 +150,10 @@ CASES = {
     "centred_target": Case(TARGET, splits(Utility.CENTRED_TARGET), 4097, 4097, N_TREES),
     # one row in one leaf, and four parts in 4096 for the rounding of logarithms
     "paired_splits": Case(CLASSES, paired, Fraction(4100, 4096), Fraction(4100, 4096)),
+    "paired_splits_or_direction": Case(
+        TWO, paired_or_direction, Fraction(4100, 4096), Fraction(4100, 4096)
+    ),
+    "best_direction": Case(TWO, lambda c: c.best_direction("all", WHOLE, directions(both_ways=False)), 1, 1),
     "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
     "target_quantile, distances": Case(
         TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 3, 4, around=2), 6, 6
@@ -223,6 +241,7 @@ STRENGTH = {
     "permute_and_flip": 1,
     "exponential": 2,
     "nested_exponential": 3,
+    "nested_or_rival": 3,
     "block_norm": 2,
 }
 
@@ -253,7 +272,8 @@ def price(mechanism, strength, moves, pure):
     if pure:
         return epsilon
     # bounded range (Cesar and Rogers 2021) for exponential mechanisms only
-    return epsilon**2 / (8 if mechanism in ("exponential", "nested_exponential") else 2)
+    bounded = ("exponential", "nested_exponential", "nested_or_rival")
+    return epsilon**2 / (8 if mechanism in bounded else 2)
 
 
 def assert_priced(name, delta=0):

@@ -16,6 +16,7 @@ import pytest
 from dpforest._curator import Utility
 from dpforest._rows.pulls import Loss
 from tests.curator import test_assignment as assignment
+from tests.curator import test_directions as directions
 from tests.curator import test_fits as fits
 from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
@@ -114,6 +115,22 @@ MUTANTS = {
             ),
         ),
         priced("paired_splits"),
+    ),
+    "rivals at twice epsilon": Mutant(
+        slip(
+            f"{PAYMENT}:Payments.for_choice",
+            ("mechanism in (NESTED, NESTED_OR_RIVAL)", "mechanism == NESTED"),
+            ("epsilon * unit / score_range", "epsilon * 2 * unit / score_range"),
+        ),
+        priced("paired_splits_or_direction"),
+    ),
+    "directions at twice epsilon": Mutant(
+        slip(f"{QUERIES}.best_direction", ("Query(Kind.DIRECTION), 1, 1,", "Query(Kind.DIRECTION), 1, 2,")),
+        priced("best_direction"),
+    ),
+    "a row counted along a direction by its place": Mutant(
+        kernel_slip("_rows", ("table[direction, at, codes[row]] += 1", "table[direction, at, codes[row]] += at")),
+        directions.test_one_row_raises_every_score_by_zero_or_one,
     ),
     "the row of a child counted in both children": Mutant(
         kernel_slip("_curator", ("right0 += up * (alone[h, 0] - seen[h, 0])", "right0 += up * alone[h, 0]")),

@@ -328,12 +328,13 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
             How likely a direction is where no row says otherwise; public.
         """
         self._demand_row_privacy()
+        along = self._along(directions)
         query = Query(Kind.SPLITS, "two levels by max_operator or a direction", 0)
         score_range = Utility.MAX_OPERATOR.range_for(self.schema)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, NESTED_OR_RIVAL)
         candidates = PairCandidates.of_level(trees, 0, slots, self.schema.n_cells, self.subsets)
         of_cuts = candidates.scores(self._pair_tables(trees, 0, candidates), 1)
-        rivals = directions.correct(self._rows.fold(self._along(directions)))
+        rivals = directions.correct(self._rows.fold(along))
         table = np.hstack([of_cuts.reshape(1, -1), rivals])
         chosen = choose(table, candidates.base, np.array([odds]))
         if chosen[0, 0] >= candidates.n_cuts:
@@ -347,8 +348,9 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         Exponential mechanism on the rows that are named correctly; a row raises that by 0 or 1: W = 1.
         """
         self._demand_row_privacy()
+        along = self._along(directions)
         choose = self._pay.for_choice(pool, share, Query(Kind.DIRECTION), 1, 1, EXPONENTIAL)
-        scores = directions.correct(self._rows.fold(self._along(directions)))
+        scores = directions.correct(self._rows.fold(along))
         return directions.parted_by(int(choose(scores, np.ones_like(scores))[0]))
 
     def _pair_tables(self, trees: FlatTrees, level: int, candidates: PairCandidates) -> NDArray[np.int64]:
@@ -363,7 +365,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         )
 
     def _along(self, directions: Directions) -> DirectionCounts:
-        """Say what is counted of rows along directions."""
+        """Say what is counted of rows along directions; refuse what cannot be, before anything is paid."""
         if self.schema.classes.n_classes != 2:
             raise ValueError("Directions part two classes.")
         public = {"scores": directions.scores, "low": directions.low, "width": directions.width}

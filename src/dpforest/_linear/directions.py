@@ -36,8 +36,8 @@ class DirectionConfig:
     most: int = 1000  # directions of a round
     least: int = 200  # with fewer, none is close to a good one
     work: float = 3e8  # scores that are looked up in a round, at most
-    steps: tuple[float, ...] = (0.6, 0.35)  # of later rounds, against the length of the direction so far ...
-    enough_for_all: Fraction = Fraction(40, 100)  # ... if so much of the budget is left; else only the first
+    steps: tuple[float, ...] = (0.7, 0.5, 0.35, 0.25)  # of later rounds, against the length of the direction so far ...
+    enough_for_all: Fraction = Fraction(40, 100)  # ... if so much of the budget is left; else only half of them
 
 
 DEFAULTS = DirectionConfig()
@@ -77,7 +77,7 @@ def refined(
     curator: Curator, pool: str, share: Fraction, found: Parted, n_directions: int, config: DirectionConfig
 ) -> Parted:
     """Look for better directions around a released one, in rounds that divide a share of the budget."""
-    steps = config.steps if share >= config.enough_for_all else config.steps[:1]
+    steps = config.steps if share >= config.enough_for_all else config.steps[: len(config.steps) // 2]
     for step in steps:
         near = directions_around(found, step, curator.schema, n_directions, curator.coins)
         found = curator.best_direction(pool, share / len(steps), near)

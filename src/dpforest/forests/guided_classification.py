@@ -420,11 +420,14 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         prior, along = np.log(rows / rows.sum()), scores_along(found)
         tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
         tables[:, 0] -= prior
-        n_slopes = len(tables)
-        weights, alike = np.tile([0.0, 1.0], (n_slopes, 1)), np.ones(n_slopes, np.int64)
-        judged = np.zeros((1, 1, 2)), tables, weights, np.arange(n_slopes), alike
+        # weights below 1 draw to the shares of all rows; 0 names the most common class
+        weights = np.array([(0.0, pull) for pull in config.pulls for _ in config.slopes] + [(0.0, 0.0)])
+        table_of = np.arange(len(weights)) % len(tables)
+        likely = np.ones(len(weights), np.int64)
+        likely[-1] = config.likely_to_fail
+        judged = np.zeros((1, 1, 2)), tables, weights, table_of, likely
         best = curator.best_mixture("model", shares.choosing, trees, prior, *judged)
-        summed = tables[best]
+        summed = weights[best, 1] * tables[table_of[best]]
         summed[0] += prior
         return Trained(trees, leaves, (sd,), Additive.of(summed, 0.0))
 
