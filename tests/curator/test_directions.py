@@ -74,7 +74,7 @@ def test_one_row_raises_every_score_by_zero_or_one():
 
 def test_scores_are_exact_at_the_largest_table():
     directions = some_directions()
-    cells, codes = random_rows(0, n=3)
+    cells, _ = random_rows(0, n=3)
     few = fold(directions, cells, np.array([0, 1, 0], np.int32)).astype(np.int64)
     many = MAX_ROWS // 3
     np.testing.assert_array_equal(directions.correct(many * few), many * directions.correct(few))

@@ -150,9 +150,7 @@ CASES = {
     "centred_target": Case(TARGET, splits(Utility.CENTRED_TARGET), 4097, 4097, N_TREES),
     # one row in one leaf, and four parts in 4096 for the rounding of logarithms
     "paired_splits": Case(CLASSES, paired, Fraction(4100, 4096), Fraction(4100, 4096)),
-    "paired_splits_or_direction": Case(
-        TWO, paired_or_direction, Fraction(4100, 4096), Fraction(4100, 4096)
-    ),
+    "paired_splits_or_direction": Case(TWO, paired_or_direction, Fraction(4100, 4096), Fraction(4100, 4096)),
     "best_direction": Case(TWO, lambda c: c.best_direction("all", WHOLE, directions(both_ways=False)), 1, 1),
     "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
     "target_quantile, distances": Case(

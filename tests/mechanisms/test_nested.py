@@ -188,9 +188,7 @@ def test_with_rivals_it_is_the_exponential_mechanism_over_both_kinds(seed: int) 
     rivals = rng.integers(-100, 100, (1, k))
     base = rng.integers(0, 4, (1, m)) + np.eye(m, dtype=int)[:1]
     rate = Rate.floor(Fraction(int(rng.integers(1, 3000)), 1000))
-    of_cuts, of_rivals = (
-        some[0] for some in nested_or_rival_log_pmf(left, right, base, rate, rivals, odds)
-    )
+    of_cuts, of_rivals = (some[0] for some in nested_or_rival_log_pmf(left, right, base, rate, rivals, odds))
     with np.errstate(divide="ignore"):
         log_base = np.log(base[0])
     weight = log_base[:, None, None] + log_base[None, :, None] + log_base[None, None, :]
@@ -250,7 +248,5 @@ def test_rivals_that_do_not_fit_are_refused(rivals: object, odds: float) -> None
 def test_the_largest_scores_of_rivals_do_not_overflow() -> None:
     """At the smallest rate and the heaviest base, too."""
     nothing, many = np.zeros((1, 2, 2), int), [[2**48, -(2**48)]]
-    drawn = nested_or_rival(
-        nothing, nothing, [[2**20, 2**20]], Rate(1, 12), many, 1.0, RandomWords.seeded(0)
-    )
+    drawn = nested_or_rival(nothing, nothing, [[2**20, 2**20]], Rate(1, 12), many, 1.0, RandomWords.seeded(0))
     assert drawn.tolist() == [[2, -1, -1]]

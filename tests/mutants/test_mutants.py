@@ -129,7 +129,9 @@ MUTANTS = {
         priced("best_direction"),
     ),
     "a row counted along a direction by its place": Mutant(
-        kernel_slip("_rows", ("table[direction, at, codes[row]] += 1", "table[direction, at, codes[row]] += at")),
+        kernel_slip(
+            "_rows", ("table[direction, at, codes[row]] += 1", "table[direction, at, codes[row]] += at")
+        ),
         directions.test_one_row_raises_every_score_by_zero_or_one,
     ),
     "the row of a child counted in both children": Mutant(

@@ -62,7 +62,7 @@ class Directions:
         below = np.cumsum(table, axis=1, dtype=np.int64)[:, :-1]
         # every row is in one bin of each direction
         total = table[0].sum(axis=0, dtype=np.int64)
-        second_beyond = below[..., 0] + total[1] - below[..., 1]
+        second_beyond: NDArray[np.int64] = below[..., 0] + total[1] - below[..., 1]
         if not self.both_ways:
             return second_beyond.reshape(1, -1)
         return np.stack([second_beyond, total.sum() - second_beyond], axis=2).reshape(1, -1)

@@ -350,7 +350,7 @@ def _nested_or_rival(
     base: NDArray[np.int64],
     odds: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """Run the mechanism on one table that holds the scores of cuts and, behind them, those of their rivals."""
+    """Run the mechanism on one table that holds the scores of cuts and, behind them, of their rivals."""
     scores, rivals = with_rivals(table, base)
     return mechanisms.nested_or_rival(
         scores[:, 0], scores[:, 1], base, rate, rivals, float(odds[0]), words, n_threads

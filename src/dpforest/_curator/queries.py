@@ -368,8 +368,9 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         """Say what is counted of rows along directions; refuse what cannot be, before anything is paid."""
         if self.schema.classes.n_classes != 2:
             raise ValueError("Directions part two classes.")
-        public = {"scores": directions.scores, "low": directions.low, "width": directions.width}
-        return DirectionCounts(self._grid, n_bins=N_BINS, **public)
+        return DirectionCounts(
+            self._grid, scores=directions.scores, low=directions.low, width=directions.width, n_bins=N_BINS
+        )
 
     @question
     def features_by_median(

@@ -2,9 +2,10 @@
 
 `standard` brings ordered features to a common scale and `basis` makes functions of them. `class_scores` fits
 scores of classes to the rows in one question, `additive` a number; `discriminant` makes scores of noisy class
-sums, where classes are many and rows few; `directions` chooses among random ones, where rows are few. All ask `dpforest._curator`; everything after that is
-post-processing. Trees see boxes, a linear part sees what every feature adds a little to;
-`dpforest.forests.guided_classification` and `dpforest.forests.guided_regression` combine the two.
+sums, where classes are many and rows few; `directions` chooses among random scores of two classes, where rows
+are few. All ask `dpforest._curator`; everything after that is post-processing. Trees see boxes, a linear part
+sees what every feature adds a little to; `dpforest.forests.guided_classification` and
+`dpforest.forests.guided_regression` combine the two.
 """
 
 from dpforest._linear.additive import (
@@ -21,7 +22,7 @@ from dpforest._linear.directions import (
     affordable_directions,
     random_directions,
     refined,
-    scores_along,
+    weighed,
 )
 from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
 from dpforest._linear.standard import ordered_features, units
@@ -44,6 +45,6 @@ __all__ = [
     "random_directions",
     "refined",
     "scaling_share",
-    "scores_along",
     "units",
+    "weighed",
 ]

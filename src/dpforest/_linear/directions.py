@@ -18,26 +18,39 @@ from scipy.special import ndtri
 
 from dpforest._arrays import FloatArray
 from dpforest._curator import N_BINS, Curator, Directions, Parted
-from dpforest._linear.standard import _places, ordered_features
+from dpforest._linear.standard import ordered_features, places
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
+
+Scores = NDArray[np.float32]  # of every cell along every direction: many numbers, all of them public
 
 _SPREAD = 2048.0  # standard deviation of a row's place if its cells were uniform
 _MOST = 2**15 - 1
 _REACH = 3.0  # standard deviations that bins cover on either side
 _FEW = 12  # features of a direction that has not all of them, at most
-_MOST_ENTRIES = 2**25  # scores of all directions together: 64 MB
+_OF_CATEGORY = 0.5  # spread of the scores of categories; that of a line from -1 to 1 is 0.58
+_MOST_ENTRIES = 2**23  # scores of all directions together
 
 
 @dataclass(frozen=True)
 class DirectionConfig:
     """Constants of directions; see `dpforest.forests.guided_config` for what "study" means."""
 
-    most: int = 1000  # directions of a round
+    most: int = 1000  # directions of a round; study: 300 are a little worse, 3000 alike
     least: int = 200  # with fewer, none is close to a good one
     work: float = 3e8  # scores that are looked up in a round, at most
-    steps: tuple[float, ...] = (0.7, 0.5, 0.35, 0.25)  # of later rounds, against the length of the direction so far ...
-    enough_for_all: Fraction = Fraction(40, 100)  # ... if so much of the budget is left; else only half of them
+    # lengths of the steps of later rounds, against that of the direction so far, from so many rows times its
+    # epsilon on; study: 6 and 8 rounds, and shorter steps, are worse
+    rounds: tuple[tuple[float, tuple[float, ...]], ...] = (
+        (0, (0.6,)),
+        (150, (0.6, 0.35)),
+        (700, (0.7, 0.5, 0.35, 0.25)),
+    )
+    weighing: Fraction = Fraction(8, 100)  # of the model's budget, for how sure scores are
+    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # log odds per uniform standard deviation ...
+    pulls: tuple[float, ...] = (1.0, 0.5)  # ... times these, the rest being those of all rows
+    likely_to_fail: int = 6  # base weight of the class shares alone, against each of the others
 
 
 DEFAULTS = DirectionConfig()
@@ -61,7 +74,7 @@ def affordable_directions(schema: Schema, rows: float, config: DirectionConfig =
 
 def random_directions(schema: Schema, n_directions: int, words: RandomWords) -> Directions:
     """Draw directions with public coins: lines, or lines and squares, of all features or of a few."""
-    return _of(_drawn(schema, n_directions, words), schema, both_ways=True)
+    return _rounded(_drawn(schema, n_directions, words), both_ways=True)
 
 
 def directions_around(
@@ -70,79 +83,130 @@ def directions_around(
     """Draw directions that lie a step away from a released one, which is the first of them."""
     drawn = _drawn(schema, n_directions, words)
     drawn[0] = 0.0
-    return _of(_normed(found.scores[None].astype(np.float64), schema) + step * drawn, schema, both_ways=False)
+    drawn *= np.float32(step)
+    drawn += _normed(found.scores[None].astype(np.float32), schema)
+    return _rounded(_normed(drawn, schema), both_ways=False)
 
 
 def refined(
-    curator: Curator, pool: str, share: Fraction, found: Parted, n_directions: int, config: DirectionConfig
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    found: Parted,
+    rows: float,
+    n_directions: int,
+    config: DirectionConfig = DEFAULTS,
 ) -> Parted:
-    """Look for better directions around a released one, in rounds that divide a share of the budget."""
-    steps = config.steps if share >= config.enough_for_all else config.steps[: len(config.steps) // 2]
+    """Look for better directions around a released one, in rounds that divide a share of the budget.
+
+    How many rounds there are follows from the released number of rows.
+    """
+    enough = rows * float(curator.ledger.plan.amount(pool) * share)
+    steps = [lengths for least, lengths in config.rounds if enough >= least][-1]
     for step in steps:
         near = directions_around(found, step, curator.schema, n_directions, curator.coins)
         found = curator.best_direction(pool, share / len(steps), near)
     return found
 
 
-def scores_along(found: Parted) -> FloatArray:
+def weighed(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    found: Parted,
+    log_shares: FloatArray,
+    config: DirectionConfig = DEFAULTS,
+) -> FloatArray:
+    """Choose how sure scores along a direction are, and return the scores of both classes.
+
+    Parameters
+    ----------
+    curator, pool, share
+        Who is asked, and what pays.
+    found : Parted
+        A released direction.
+    log_shares : ndarray of shape (2,)
+        Logarithms of the released shares of the classes: what scores are drawn to, or all that is left.
+    config : DirectionConfig
+        Constants.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_cells, 2)
+    """
+    along = log_odds_along(found)
+    tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
+    tables[:, 0] -= log_shares  # every row has one cell of the first feature
+    weights = np.array([(0.0, pull) for pull in config.pulls for _ in config.slopes] + [(0.0, 0.0)])
+    table_of, likely = np.arange(len(weights)) % len(tables), np.ones(len(weights), np.int64)
+    likely[-1] = config.likely_to_fail
+    no_tree = FlatTrees.unsplit(1, 0), log_shares, np.zeros((1, 1, 2))
+    best = curator.best_mixture(pool, share, *no_tree, tables, weights, table_of, likely)
+    scores: FloatArray = weights[best, 1] * tables[table_of[best]]
+    scores[0] += log_shares
+    return scores
+
+
+def log_odds_along(found: Parted) -> FloatArray:
     """Log odds of the second class, up to a factor: places from the threshold on, by (feature, cell).
 
     Examples
     --------
-    >>> scores_along(Parted(np.array([[0, 4096], [0, 2048]]), 4096))
+    >>> log_odds_along(Parted(np.array([[0, 4096], [0, 2048]]), 4096))
     array([[-2.,  0.],
            [ 0.,  1.]])
     """
-    scores = found.scores / _SPREAD
-    scores[0] -= found.threshold / _SPREAD  # every row has one cell of the first feature
+    scores: FloatArray = found.scores / _SPREAD
+    scores[0] -= found.threshold / _SPREAD
     return scores
 
 
-def _drawn(schema: Schema, n_directions: int, words: RandomWords) -> FloatArray:
+def _drawn(schema: Schema, n_directions: int, words: RandomWords) -> Scores:
     """Scores of every cell along random directions, all of them equally long."""
     n_features, n_cells = schema.n_features, schema.n_cells
-    scores = np.zeros((n_directions, n_features, int(n_cells[:n_features].max())))
+    scores = np.zeros((n_directions, n_features, int(n_cells[:n_features].max())), np.float32)
     of_all, with_squares = np.arange(n_directions) % 2 == 0, np.arange(n_directions) % 4 >= 2
     few = 2 + (words.take(n_directions) % np.uint64(max(min(n_features, _FEW) - 1, 1))).astype(np.int64)
-    place = words.take(n_directions * n_features).reshape(n_directions, n_features).argsort(axis=1)
-    used = of_all[:, None] | (place.argsort(axis=1) < few[:, None])
+    order = words.take(n_directions * n_features).reshape(n_directions, n_features).argsort(axis=1)
+    used = of_all[:, None] | (order.argsort(axis=1) < few[:, None])
     ordered = set(ordered_features(schema))
     for at in range(n_features):
         width = int(n_cells[at])
         if at in ordered:
-            line = _places(width)
-            square = np.where(np.arange(width) < width - 2, 1.5 * line**2 - 0.5, 0.0)
-            along = _normal(words, n_directions)[:, None] * line
-            along += np.where(with_squares, _normal(words, n_directions), 0.0)[:, None] * square
+            line = places(width).astype(np.float32)
+            square = np.where(np.arange(width) < width - 2, 1.5 * line**2 - 0.5, 0.0).astype(np.float32)
+            slope, bend = (used[:, at] * _normal(words, n_directions) for _ in range(2))
+            scores[:, at, :width] = slope[:, None] * line
+            scores[with_squares, at, :width] += bend[with_squares, None] * square
         else:
-            along = _normal(words, n_directions * width).reshape(n_directions, width) * 0.5
-        scores[:, at, :width] = along * used[:, at, None]
+            of_category = _OF_CATEGORY * _normal(words, n_directions * width).reshape(n_directions, width)
+            scores[:, at, :width] = used[:, at, None] * of_category
     return _normed(scores, schema)
 
 
-def _normal(words: RandomWords, size: int) -> FloatArray:
+def _normal(words: RandomWords, size: int) -> Scores:
     """Turn public coins into normal numbers."""
-    drawn: FloatArray = ndtri((words.take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54)
+    uniform = (words.take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
+    drawn: Scores = ndtri(uniform).astype(np.float32)
     return drawn
 
 
-def _normed(scores: FloatArray, schema: Schema) -> FloatArray:
+def _normed(scores: Scores, schema: Schema) -> Scores:
     """Centre scores and make directions equally long, as if all cells of a feature were equally common."""
-    scores, variance = scores.copy(), np.zeros(len(scores))
+    variance = np.zeros(len(scores), np.float32)
     for at in range(schema.n_features):
-        n_grid = max(int(schema.n_cells[at]) - 2, 1)  # without missing and other
-        own = scores[:, at, :n_grid]
-        scores[:, at] -= own.mean(axis=1, keepdims=True)
+        width = int(schema.n_cells[at])
+        own = scores[:, at, : max(width - 2, 1)]  # without missing and other
+        mean = own.mean(axis=1)
         variance += own.var(axis=1)
-    scores[:, np.arange(scores.shape[2]) >= schema.n_cells[: schema.n_features, None]] = 0.0
-    normed: FloatArray = scores * (_SPREAD / np.sqrt(np.maximum(variance, 1e-12)))[:, None, None]
-    return normed
+        scores[:, at, :width] -= mean[:, None]
+    scores *= (_SPREAD / np.sqrt(np.maximum(variance, 1e-9))).astype(np.float32)[:, None, None]
+    return scores
 
 
-def _of(scores: FloatArray, schema: Schema, both_ways: bool) -> Directions:
+def _rounded(scores: Scores, both_ways: bool) -> Directions:
     """Round scores to whole numbers; bins cover what lies within some standard deviations."""
-    whole: NDArray[np.int16] = np.clip(np.rint(_normed(scores, schema)), -_MOST, _MOST).astype(np.int16)
+    whole = np.clip(np.rint(scores), -_MOST, _MOST).astype(np.int16)
     wide = round(2 * _REACH * _SPREAD / N_BINS)
-    shape = len(whole)
-    low, width = np.full(shape, -wide * (N_BINS // 2), np.int64), np.full(shape, wide, np.int64)
-    return Directions(whole, low, width, both_ways)
+    width = np.full(len(whole), wide, np.int64)
+    return Directions(whole, -width * (N_BINS // 2), width, both_ways)

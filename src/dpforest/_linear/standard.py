@@ -91,7 +91,7 @@ def standard_scales(
     if public is not None:
         return [_public_scale(public.shares[feature]) for feature in features]
     one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
-    places = [_places(int(curator.schema.n_cells[feature])) for feature in features]
+    of_cells = [places(int(curator.schema.n_cells[feature])) for feature in features]
 
     def means(values: list[NDArray[np.float64]], kind: Kind) -> tuple[NDArray[np.float64], float]:
         blocks = [
@@ -100,13 +100,13 @@ def standard_scales(
         sums, variance = curator.lookup_sums(pool, share / 2, Query(kind), blocks, one, by_class=False)
         return sums[0] / (one * rows), math.sqrt(variance[0]) / (one * rows)
 
-    centre = np.clip(_drawn_together(*means(places, Kind.CENTRES)), -1, 1)
+    centre = np.clip(_drawn_together(*means(of_cells, Kind.CENTRES)), -1, 1)
     # distances lie between 0 and 2; less 1 they are as small as can be
-    away = [np.abs(place - c) - 1 for place, c in zip(places, centre, strict=True)]
+    away = [np.abs(place - c) - 1 for place, c in zip(of_cells, centre, strict=True)]
     spread, noise = means(away, Kind.SPREADS)
     surest = noise / math.sqrt(len(features))  # noise of their mean, to which they are drawn
     spread = np.maximum(_drawn_together(spread, noise) + 1, max(LEAST_SPREAD, surest))
-    return [_scale(place, c, s) for place, c, s in zip(places, centre, spread, strict=True)]
+    return [_scale(place, c, s) for place, c, s in zip(of_cells, centre, spread, strict=True)]
 
 
 def _drawn_together(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -117,20 +117,20 @@ def _drawn_together(values: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn
 
 
-def _scale(places: NDArray[np.float64], centre: float, spread: float) -> NDArray[np.float64]:
-    return np.append(np.tanh(STEEPNESS * (places[:-2] - centre) / spread), [0.0, 0.0])
+def _scale(of_cells: NDArray[np.float64], centre: float, spread: float) -> NDArray[np.float64]:
+    return np.append(np.tanh(STEEPNESS * (of_cells[:-2] - centre) / spread), [0.0, 0.0])
 
 
 def _public_scale(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scale of a feature whose spread over its cells is known."""
-    places = _places(len(shares))
+    of_cells = places(len(shares))
     known = shares[:-2] / max(float(shares[:-2].sum()), 1e-12)
-    centre = float(known @ places[:-2])
-    spread = float(known @ np.abs(places[:-2] - centre))
-    return _scale(places, centre, max(spread, LEAST_SPREAD))
+    centre = float(known @ of_cells[:-2])
+    spread = float(known @ np.abs(of_cells[:-2] - centre))
+    return _scale(of_cells, centre, max(spread, LEAST_SPREAD))
 
 
-def _places(n_cells: int) -> NDArray[np.float64]:
+def places(n_cells: int) -> NDArray[np.float64]:
     """Middle of every cell on the public range, from -1 to 1; the last two cells, missing and other, at 0."""
     n_grid = n_cells - 2
     return np.append((2 * np.arange(n_grid) + 1) / n_grid - 1, [0.0, 0.0])

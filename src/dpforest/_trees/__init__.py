@@ -9,8 +9,8 @@ from dpforest._trees.explaining import Explanation, explain
 from dpforest._trees.growers import (
     CENTRED,
     LEAST_FOR_PAIRS,
-    Rivals,
     ROOT_TWO,
+    Rivals,
     geometric_shares,
     grow_best_median,
     grow_greedy,

@@ -123,7 +123,9 @@ def _cost(
         epsilon = strength * look.public_number("score_range")
     if pure:
         return epsilon
-    return epsilon**2 / (8 if kind in ("exponential", "nested_exponential", "nested_or_rival") else 2)  # bounded range
+    return epsilon**2 / (
+        8 if kind in ("exponential", "nested_exponential", "nested_or_rival") else 2
+    )  # bounded range
 
 
 def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[int, int]:

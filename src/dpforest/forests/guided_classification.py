@@ -26,8 +26,8 @@ from dpforest._linear import (
     ordered_features,
     random_directions,
     refined,
-    scores_along,
     units,
+    weighed,
 )
 from dpforest._shrinkage import shrunk_counts
 from dpforest._structure import Additive, FlatTrees
@@ -405,31 +405,18 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _along(
         self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]
     ) -> Trained:
-        """Look for directions around one that won against the tree, and for how sure its scores are."""
+        """Spend what is left on directions around one that won against the tree, and on how sure it is."""
         config, plan = self._config, curator.ledger.plan
-        spent = sum(event.cost for event in curator.ledger if event.pool == "model")
-        left = 1 - Fraction(spent) / plan.amount("model")
-        shares = ClassShares(
-            left - config.scaling_of_direction - config.least_leaf,
-            config.scaling_of_direction,
-            Fraction(0),
-            config.least_leaf,
+        spent = sum(event.cost for event in curator.ledger if event.pool == "model") / plan.amount("model")
+        weighing, leaf = config.directions.weighing, config.least_leaf
+        steps = 1 - spent - weighing - leaf
+        found = refined(curator, "model", steps, found, float(rows.sum()), n_directions, config.directions)
+        trees, leaves, sd = self._only_trees(
+            curator, ClassShares(steps, weighing, Fraction(0), leaf), rows, 0.0
         )
-        found = refined(curator, "model", shares.linear, found, n_directions, config.directions)
-        trees, leaves, sd = self._only_trees(curator, shares, rows, 0.0)
-        prior, along = np.log(rows / rows.sum()), scores_along(found)
-        tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
-        tables[:, 0] -= prior
-        # weights below 1 draw to the shares of all rows; 0 names the most common class
-        weights = np.array([(0.0, pull) for pull in config.pulls for _ in config.slopes] + [(0.0, 0.0)])
-        table_of = np.arange(len(weights)) % len(tables)
-        likely = np.ones(len(weights), np.int64)
-        likely[-1] = config.likely_to_fail
-        judged = np.zeros((1, 1, 2)), tables, weights, table_of, likely
-        best = curator.best_mixture("model", shares.choosing, trees, prior, *judged)
-        summed = weights[best, 1] * tables[table_of[best]]
-        summed[0] += prior
-        return Trained(trees, leaves, (sd,), Additive.of(summed, 0.0))
+        log_shares = np.log(rows / rows.sum())
+        scores = weighed(curator, "model", weighing, found, log_shares, config.directions)
+        return Trained(trees, leaves, (sd,), Additive.of(scores, 0.0))
 
     def _only_trees(
         self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float

@@ -80,10 +80,6 @@ class ClassConfig:
     # --- directions, which the first two levels of the tree are compared with, for two classes
     enough_beyond_directions: float = 4500  # rows times epsilon from which a fitted linear part is better
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
-    scaling_of_direction: Fraction = Fraction(8, 100)  # of the model's budget, for how sure its scores are
-    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # log odds per uniform standard deviation ...
-    pulls: tuple[float, ...] = (1.0, 0.5)  # ... times these
-    likely_to_fail: int = 6  # base weight of class shares alone, against each of the others
     directions: DirectionConfig = field(default_factory=DirectionConfig)
 
     # --- the tree
