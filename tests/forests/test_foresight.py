@@ -10,16 +10,19 @@ from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, RandomDecisionTreesClassifier
 from dpforest._curator import watched_by
-from dpforest._curator.payment import EXPONENTIAL, NESTED, PERMUTE_AND_FLIP, Payments
+from dpforest._curator.payment import EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP, Payments
 from dpforest._rows import LeafCounts, LeafSums, MemoryRows
-from dpforest.audit.subjects import LinearPartForestClassifier
+from dpforest.audit.subjects import DirectionForestClassifier, LinearPartForestClassifier
 from dpforest.forests import foresight
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyError
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
 from tests.forests.conftest import CLASSIFY, MODELS, REGRESS, fit, patients_table
 
 TABLE = patients_table(40)
-ALL = MODELS | {"with a linear part": LinearPartForestClassifier(schema=CLASSIFY)}
+ALL = MODELS | {
+    "with a linear part": LinearPartForestClassifier(schema=CLASSIFY),
+    "with a direction": DirectionForestClassifier(schema=CLASSIFY),
+}
 
 
 def attempt(model, table=TABLE, **changes):
@@ -248,7 +251,7 @@ def is_foreseen(payment, ask):
     if ask.pool != pool or (ask.mechanism or ("sums" if ask.blocks else "noise")) != kind:
         return False
     stated = Fraction(ask.share) / ask.copies
-    if kind in (EXPONENTIAL, NESTED, PERMUTE_AND_FLIP):
+    if kind in (EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP):
         return stated / ask.reach <= Fraction(share) / values["copies"] / values["score_range"]
     if kind == "sums":
         squared = len(values["blocks"]) * values["bound"] ** 2

@@ -8,10 +8,13 @@ much as it ever can.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dpforest import forests
+from dpforest.forests.guided_classification import DEFAULTS
+from dpforest.forests.guided_config import ClassConfig
 from dpforest.forests.registry import ESTIMATORS
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Feature, Nominal, Numeric, Range, Schema
@@ -29,6 +32,25 @@ class LinearPartForestClassifier(forests.PrivateForestClassifier):
     def _linear_share(self, *_: Any) -> Fraction:
         return Fraction(2, 5)
 
+    def _n_directions(self, *_: Any) -> int:
+        return 0
+
+
+class DirectionForestClassifier(forests.PrivateForestClassifier):
+    """The default forest with few directions, one of which nearly always wins against two levels of a tree."""
+
+    _config: ClassVar[ClassConfig] = replace(DEFAULTS, odds_of_directions=1e12)
+
+    def _n_directions(self, schema: Schema, *_: Any) -> int:
+        return 8 if schema.classes.n_classes == 2 else 0
+
+    def _n_trees(self) -> int:
+        return 1
+
+
+SPECIAL: dict[str, Any] = {
+    kind.__name__: kind for kind in (LinearPartForestClassifier, DirectionForestClassifier)
+}
 
 # what every estimator can be asked for; without splits the leaves get the whole budget, and flaws show most
 PROMISES: dict[str, dict[str, Any]] = {
@@ -126,10 +148,10 @@ def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
     'exponential'
     """
     found = {}
-    known = {**ESTIMATORS, "LinearPartForestClassifier": LinearPartForestClassifier}
-    for name, estimator in known.items():
+    for name, estimator in {**ESTIMATORS, **SPECIAL}.items():
         schema = REGRESS if "Regressor" in name else CLASSIFY
-        small = {"epsilon": epsilon, "n_estimators": 1, "max_depth": 1, "schema": schema}
+        depth = 2 if estimator is DirectionForestClassifier else 1
+        small = {"epsilon": epsilon, "n_estimators": 1, "max_depth": depth, "schema": schema}
         if "n_second" in estimator().get_params():
             small["n_second"] = 1
         found[name] = estimator(**small)

@@ -293,8 +293,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         amount = self.privacy_plan().amount("model")
         if amount < LEAST_FOR_PAIRS:
             return []
-        least = max(share, LEAST_FOR_PAIRS / amount)
-        return [choose("model", least, 1, Utility.MAX_OPERATOR.range_for(schema), NESTED)]
+        faintest = max(share, LEAST_FOR_PAIRS / amount), 1, Utility.MAX_OPERATOR.range_for(schema)
+        return [choose("model", *faintest, mechanism) for mechanism in (NESTED, NESTED_OR_RIVAL)]
 
     def _train_purely(self, curator: Curator) -> Trained:
         """Count, learn the linear part, grow the tree, weigh the two.

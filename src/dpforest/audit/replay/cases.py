@@ -17,7 +17,7 @@ import numpy as np
 from dpforest.audit.replay.auditing import audit_replay
 from dpforest.audit.replay.result import ReplayResult
 from dpforest.audit.replay.worlds import MIXED, NUMBERS, RANGES, World
-from dpforest.audit.subjects import OPTIONS, LinearPartForestClassifier
+from dpforest.audit.subjects import OPTIONS, SPECIAL
 from dpforest.forests.registry import ESTIMATORS
 from dpforest.privacy import NeighboringRelation
 from dpforest.schema import Classes, Range
@@ -118,8 +118,7 @@ def run_cases(cases: Iterable[Case], n_jobs: int) -> Iterator[ReplayResult]:
 
 def subjects() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield every estimator with every option: name, class, parameters."""
-    known = {**ESTIMATORS, "LinearPartForestClassifier": LinearPartForestClassifier}
-    for name, kind in known.items():
+    for name, kind in {**ESTIMATORS, **SPECIAL}.items():
         options = {"": {}, **OPTIONS.get(name, {}), **_MORE_OPTIONS.get(name, {})}
         for option, changes in options.items():
             yield f"{name}, {option}" if option else name, kind, changes

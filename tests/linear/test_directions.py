@@ -1,0 +1,159 @@
+"""Directions through all features: public, equally long, and better from round to round."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpforest import PrivateForestClassifier
+from dpforest._curator import N_BINS, Curator, Parted, PrivateTable
+from dpforest._linear.directions import (
+    DirectionConfig,
+    affordable_directions,
+    directions_around,
+    log_odds_along,
+    random_directions,
+    refined,
+    weighed,
+)
+from dpforest.mechanisms import RandomWords
+from dpforest.privacy import BudgetPlan, Kind
+from dpforest.schema import Classes, Nominal, Numeric, Schema
+
+MIXED = Schema(
+    {"x": Numeric(0, 1), "few": Numeric(0, 1, bins=4), "ward": Nominal(list("abc")), "yes": Nominal([0, 1])},
+    Classes([0, 1]),
+)
+TWENTY = Schema({f"x{i}": Numeric(-6, 6) for i in range(20)}, Classes([0, 1]))
+
+
+def normals(n, seed=0):
+    """Two classes that differ a little in each of twenty features."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, 20)) + np.where(y[:, None], 1, -1) * 2 / math.sqrt(20), y
+
+
+def spread(scores, schema):
+    """Standard deviation of a row's place, if its cells were uniform."""
+    return math.sqrt(sum(scores[at, : n - 2].var() for at, n in enumerate(schema.n_cells)))
+
+
+def test_directions_are_equally_long_and_lie_inside_their_bins():
+    found = random_directions(MIXED, 40, RandomWords.seeded(0))
+    for scores in found.scores.astype(float):
+        if np.abs(scores).max() < 2**15 - 1:  # not cut
+            assert spread(scores, MIXED) == pytest.approx(2048, rel=0.01)
+        for at, n in enumerate(MIXED.n_cells):
+            assert abs(scores[at, : n - 2].mean()) <= 1
+            assert not scores[at, n:].any()
+    reach = (found.width[0] * N_BINS) // 2
+    assert reach == pytest.approx(3 * 2048, rel=0.01)
+    assert (found.low == -reach).all()
+
+
+def test_half_of_them_are_of_all_features_and_a_quarter_have_squares_and_few():
+    found = random_directions(TWENTY, 400, RandomWords.seeded(1))
+    used = np.abs(found.scores).max(axis=2) > 0
+    assert (used[::2].sum(axis=1) >= 19).all()  # a weight may round to nothing
+    n_used = used[1::2].sum(axis=1)
+    assert n_used.min() >= 1
+    assert n_used.max() <= 12
+    bend = np.abs(np.diff(found.scores[:, :, :-2].astype(int), 2, axis=2)).max(axis=(1, 2))
+    assert (bend[np.arange(400) % 4 < 2] <= 2).all()  # lines, but for rounding
+    assert len(np.unique(found.scores, axis=0)) == 400
+
+
+def test_the_first_of_those_around_is_the_released_one_itself():
+    at = random_directions(MIXED, 4, RandomWords.seeded(0))
+    released = at.parted_by(300)
+    near = directions_around(released, 0.5, MIXED, 200, RandomWords.seeded(1))
+    assert np.abs(near.scores[0] - released.scores).max() <= 2
+    assert not near.both_ways
+
+    def along(one, other):
+        parts = [(one[f, : n - 2], other[f, : n - 2]) for f, n in enumerate(MIXED.n_cells)]
+        return sum((a * b).mean() for a, b in parts)
+
+    here = released.scores.astype(float)
+    cosines = [along(here, other) / along(here, here) for other in near.scores.astype(float)]
+    assert cosines[0] == pytest.approx(1, abs=0.01)
+    assert np.mean(cosines) == pytest.approx(1 / math.sqrt(1 + 0.5**2), abs=0.05)
+
+
+def test_how_many_there_are_depends_on_what_is_public_or_released():
+    assert affordable_directions(TWENTY, 5000.0) == 1000
+    assert affordable_directions(TWENTY, 1e6) == 0  # too long a time
+    assert affordable_directions(Schema({"x": Numeric(0, 1)}, Classes([0, 1])), 100.0) == 0
+    wide = Schema({f"x{i}": Nominal(range(3000)) for i in range(20)}, Classes([0, 1]))
+    assert affordable_directions(wide, 100.0) == 0  # too much room
+
+
+def test_rounds_come_closer_and_spend_their_share():
+    X, y = normals(4000)
+    plan = BudgetPlan.divide(4, 0, {"all": 1})
+    with Curator(PrivateTable(X, y, TWENTY), plan, RandomWords.seeded(0)) as curator:
+        drawn = random_directions(TWENTY, 400, curator.coins)
+        first = curator.best_direction("all", Fraction(1, 8), drawn)
+        last = refined(curator, "all", Fraction(6, 8), first, 4000.0, 400)
+        scores = weighed(curator, "all", Fraction(1, 8), last, np.log([0.5, 0.5]))
+        assert curator.ledger.total() == plan.total
+    cells = TWENTY.encode_features(X)
+
+    def correct(found):
+        place = sum(found.scores[at, cells[:, at]] for at in range(20))
+        return ((place >= found.threshold) == y).mean()
+
+    assert max(correct(first), 1 - correct(first)) < correct(last) - 0.02
+    assert correct(last) > 0.93
+    odds = sum(scores[at, cells[:, at]] for at in range(20))
+    assert ((odds[:, 1] > odds[:, 0]) == y).mean() == pytest.approx(correct(last), abs=0.02)
+
+
+def test_odds_change_their_sign_at_the_threshold():
+    found = Parted(np.array([[10, 30], [-5, 2]]), 12)
+    odds = log_odds_along(found)
+    for one, other in np.ndindex(2, 2):
+        place = found.scores[0, one] + found.scores[1, other]
+        assert (odds[0, one] + odds[1, other] >= 0) == (place >= 12)
+
+
+def test_a_direction_that_fails_leaves_the_class_shares():
+    """The class has nothing to do with the features: naming the most common one is as good as any."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((3000, 20)), (rng.random(3000) < 0.2).astype(int)
+    shares, found = np.log([0.8, 0.2]), Parted(np.zeros((20, 258), np.int64), 1)
+    plan = BudgetPlan.divide(1, 0, {"all": 1})
+    config = DirectionConfig(likely_to_fail=10**6)
+    with Curator(PrivateTable(X, y, TWENTY), plan, RandomWords.seeded(0)) as curator:
+        scores = weighed(curator, "all", Fraction(1), found, shares, config)
+    np.testing.assert_allclose(scores[0], np.tile(shares, (258, 1)))
+    assert not scores[1:].any()
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
+def test_few_rows_that_differ_a_little_in_every_feature_are_told_apart():
+    """At a budget at which a tree alone names 78 % correctly, and sums over features drown in noise."""
+    X, y = normals(7000)
+    model = PrivateForestClassifier(epsilon=0.1, schema=TWENTY, random_state=0).fit(X[:5000], y[:5000])
+    assert model.trees_.depth == 0
+    assert model.score(X[5000:], y[5000:]) > 0.87
+    assert any(event.kind is Kind.DIRECTION for event in model.ledger_)
+    assert model.ledger_.total() == model.ledger_.plan.total
+    assert "direction" in model.explain_plan()
+    assert model.feature_importances_.min() > 0.001
+    assert model.feature_importances_.sum() == pytest.approx(1)
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
+def test_boxes_are_still_cut_by_a_tree():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-6, 6, (4000, 20))
+    y = ((X[:, 0] > 1) != (X[:, 1] > -1)).astype(int)
+    model = PrivateForestClassifier(epsilon=0.2, schema=TWENTY, random_state=0).fit(X, y)
+    assert model.trees_.depth >= 2
+    assert model.score(X, y) > 0.8
+    asked = PrivateForestClassifier(epsilon=0.1, schema=TWENTY, random_state=0, max_depth=3)
+    X, y = normals(5000)
+    assert asked.fit(X, y).trees_.depth == 3  # whoever asks for a tree gets one
