@@ -47,10 +47,11 @@ class DirectionConfig:
         (150, (0.6, 0.35)),
         (700, (0.7, 0.5, 0.35, 0.25)),
     )
-    weighing: Fraction = Fraction(8, 100)  # of the model's budget, for how sure scores are
-    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # log odds per uniform standard deviation ...
+    weighing: Fraction = Fraction(10, 100)  # of the model's budget, for how sure scores are
+    slopes: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0)  # log odds per uniform standard deviation ...
+    likely_slopes: tuple[int, ...] = (1, 3, 4, 3, 1)  # ... their base weights ...
     pulls: tuple[float, ...] = (1.0, 0.5)  # ... times these, the rest being those of all rows
-    likely_to_fail: int = 6  # base weight of the class shares alone, against each of the others
+    likely_to_fail: int = 4  # base weight of the class shares alone
 
 
 DEFAULTS = DirectionConfig()
@@ -138,8 +139,8 @@ def weighed(
     tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
     tables[:, 0] -= log_shares  # every row has one cell of the first feature
     weights = np.array([(0.0, pull) for pull in config.pulls for _ in config.slopes] + [(0.0, 0.0)])
-    table_of, likely = np.arange(len(weights)) % len(tables), np.ones(len(weights), np.int64)
-    likely[-1] = config.likely_to_fail
+    table_of = np.arange(len(weights)) % len(tables)
+    likely = np.array([*config.likely_slopes * len(config.pulls), config.likely_to_fail])
     no_tree = FlatTrees.unsplit(1, 0), log_shares, np.zeros((1, 1, 2))
     best = curator.best_mixture(pool, share, *no_tree, tables, weights, table_of, likely)
     scores: FloatArray = weights[best, 1] * tables[table_of[best]]

@@ -37,7 +37,7 @@ class LinearPartForestClassifier(forests.PrivateForestClassifier):
 
 
 class DirectionForestClassifier(forests.PrivateForestClassifier):
-    """The default forest with few directions, one of which nearly always wins against two levels of a tree."""
+    """The default forest with few directions, one of which nearly always wins against the tree."""
 
     _config: ClassVar[ClassConfig] = replace(DEFAULTS, odds_of_directions=1e12)
 

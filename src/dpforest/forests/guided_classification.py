@@ -229,6 +229,12 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     the children's labels with the node's own noisy class shares, if there are rows enough. Leaves release
     noisy class counts, which are drawn towards their ancestors as far as noise explains the difference, so
     that `predict_proba` can be used.
+
+    Two classes and few rows: the choice of the first two levels is also one among random directions through
+    all features. If one of these names more rows correctly, better ones are looked for around it in a few
+    more choices, and the model is a sum over features without a tree (see `dpforest._linear.directions`).
+    Give `max_depth` to have a tree in any case.
+
     `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
 
     **Guarantee.** Pure epsilon-DP for adding or removing one row ((epsilon, delta)-DP by zCDP if delta > 0):
@@ -297,7 +303,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return [choose("model", *faintest, mechanism) for mechanism in (NESTED, NESTED_OR_RIVAL)]
 
     def _train_purely(self, curator: Curator) -> Trained:
-        """Count, learn the linear part, grow the tree, weigh the two.
+        """Count, grow the tree, learn the linear part, weigh the two; or part two classes along a direction.
 
         What is asked next follows from what was released before, never from rows; whichever way a fit goes,
         `allocate` divides the pool "model" into parts that add up to 1. So all ways cost the same.
@@ -310,31 +316,29 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         linear = self._for_sums(
             lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
         )
-        n_directions = self._n_directions(curator.schema, float(rows.sum()), enough)
-        if n_directions:
-            linear = Fraction(0)
         amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
             linear = Fraction(0)  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
-        if not linear:
-            grown = self._trees(curator, shares, rows, enough, n_directions)
-            if isinstance(grown, Parted):
-                return self._along(curator, grown, n_directions, rows)
-            trees, leaves, sd = grown
-            return Trained(trees, leaves, (sd,) * trees.n_trees)
+        tables = np.empty(0)
         if linear == config.linear_alone:
             found = discriminant_scores(
                 curator, "model", linear, counts, sd, config.discriminant, self._public
             )
             rows, tables = found.counts, found.tables
-        else:
+        n_directions = self._n_directions(curator.schema, float(rows.sum()), enough)
+        for_tree = float(shares.splits + shares.leaves)
+        grown = self._trees(curator, shares, rows, enough * for_tree, n_directions)
+        if isinstance(grown, Parted):
+            return self._along(curator, grown, n_directions, rows)
+        trees, leaves, sd = grown
+        if not linear:
+            return Trained(trees, leaves, (sd,) * trees.n_trees)
+        if linear < config.linear_alone:
             of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
             tables = class_scores(*of_part)[None]
             tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
-        for_tree = float(shares.splits + shares.leaves)
-        trees, leaves, sd = self._only_trees(curator, shares, rows, enough * for_tree)
         first = trees[:1]  # several trees are alike enough to be weighed by one
         read = _read_leaves(first, leaves[0], sd, curator.ledger, config)
         mixture = self._mixture(curator, rows, tables, first, read, enough)
@@ -411,20 +415,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         weighing, leaf = config.directions.weighing, config.least_leaf
         steps = 1 - spent - weighing - leaf
         found = refined(curator, "model", steps, found, float(rows.sum()), n_directions, config.directions)
-        trees, leaves, sd = self._only_trees(
-            curator, ClassShares(steps, weighing, Fraction(0), leaf), rows, 0.0
-        )
+        trees = FlatTrees.unsplit(1, 0)
+        leaves, sd = curator.leaf_histograms("model", trees, leaf)
         log_shares = np.log(rows / rows.sum())
         scores = weighed(curator, "model", weighing, found, log_shares, config.directions)
         return Trained(trees, leaves, (sd,), Additive.of(scores, 0.0))
-
-    def _only_trees(
-        self, curator: Curator, shares: ClassShares, rows: NDArray[np.float64], enough: float
-    ) -> tuple[FlatTrees, NDArray[np.int64], float]:
-        """Grow and fill trees that are compared with nothing."""
-        grown = self._trees(curator, shares, rows, enough)
-        assert not isinstance(grown, Parted)
-        return grown
 
     def _trees(
         self,
