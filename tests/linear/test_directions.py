@@ -15,8 +15,9 @@ from dpforest._linear.directions import (
     log_odds_along,
     random_directions,
     refined,
-    weighed,
+    weighings,
 )
+from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan, Kind
 from dpforest.schema import Classes, Nominal, Numeric, Schema
@@ -41,7 +42,7 @@ def spread(scores, schema):
 
 
 def test_directions_are_equally_long_and_lie_inside_their_bins():
-    found = random_directions(MIXED, 40, RandomWords.seeded(0))
+    found = random_directions(MIXED, 40, RandomWords.seeded(0).take)
     for scores in found.scores.astype(float):
         if np.abs(scores).max() < 2**15 - 1:  # not cut
             assert spread(scores, MIXED) == pytest.approx(2048, rel=0.01)
@@ -54,7 +55,7 @@ def test_directions_are_equally_long_and_lie_inside_their_bins():
 
 
 def test_half_of_them_are_of_all_features_and_a_quarter_have_squares_and_few():
-    found = random_directions(TWENTY, 400, RandomWords.seeded(1))
+    found = random_directions(TWENTY, 400, RandomWords.seeded(1).take)
     used = np.abs(found.scores).max(axis=2) > 0
     assert (used[::2].sum(axis=1) >= 19).all()  # a weight may round to nothing
     n_used = used[1::2].sum(axis=1)
@@ -66,9 +67,9 @@ def test_half_of_them_are_of_all_features_and_a_quarter_have_squares_and_few():
 
 
 def test_the_first_of_those_around_is_the_released_one_itself():
-    at = random_directions(MIXED, 4, RandomWords.seeded(0))
+    at = random_directions(MIXED, 4, RandomWords.seeded(0).take)
     released = at.parted_by(300)
-    near = directions_around(released, 0.5, MIXED, 200, RandomWords.seeded(1))
+    near = directions_around(released, 0.5, MIXED, 200, RandomWords.seeded(1).take)
     assert np.abs(near.scores[0] - released.scores).max() <= 2
     assert not near.both_ways
 
@@ -94,11 +95,14 @@ def test_rounds_come_closer_and_spend_their_share():
     X, y = normals(4000)
     plan = BudgetPlan.divide(4, 0, {"all": 1})
     with Curator(PrivateTable(X, y, TWENTY), plan, RandomWords.seeded(0)) as curator:
-        drawn = random_directions(TWENTY, 400, curator.coins)
+        drawn = random_directions(TWENTY, 400, curator.coins.take)
         first = curator.best_direction("all", Fraction(1, 8), drawn)
         last = refined(curator, "all", Fraction(6, 8), first, 4000.0, 400)
-        scores = weighed(curator, "all", Fraction(1, 8), last, np.log([0.5, 0.5]))
+        ways = weighings(last, np.log([0.5, 0.5]))
+        no_tree = FlatTrees.unsplit(1, 0), np.log([0.5, 0.5]), np.zeros((1, 1, 2))
+        best = curator.best_mixture("all", Fraction(1, 8), *no_tree, *ways)
         assert curator.ledger.total() == plan.total
+    scores = ways.scores(best, np.log([0.5, 0.5]))
     cells = TWENTY.encode_features(X)
 
     def correct(found):
@@ -119,17 +123,15 @@ def test_odds_change_their_sign_at_the_threshold():
         assert (odds[0, one] + odds[1, other] >= 0) == (place >= 12)
 
 
-def test_a_direction_that_fails_leaves_the_class_shares():
-    """The class has nothing to do with the features: naming the most common one is as good as any."""
-    rng = np.random.default_rng(0)
-    X, y = rng.random((3000, 20)), (rng.random(3000) < 0.2).astype(int)
-    shares, found = np.log([0.8, 0.2]), Parted(np.zeros((20, 258), np.int64), 1)
-    plan = BudgetPlan.divide(1, 0, {"all": 1})
-    config = DirectionConfig(likely_to_fail=10**6)
-    with Curator(PrivateTable(X, y, TWENTY), plan, RandomWords.seeded(0)) as curator:
-        scores = weighed(curator, "all", Fraction(1), found, shares, config)
-    np.testing.assert_allclose(scores[0], np.tile(shares, (258, 1)))
-    assert not scores[1:].any()
+def test_ways_to_weigh_lead_from_class_shares_to_sure_scores():
+    shares, found = np.log([0.8, 0.2]), Parted(np.array([[0, 4096], [0, 2048]]), 4096)
+    ways = weighings(found, shares)
+    assert len(ways.weights) == len(ways.table_of) == len(ways.likely)
+    nothing = ways.scores(len(ways.likely) - 1, shares)
+    np.testing.assert_allclose(nothing[0], np.tile(shares, (2, 1)))
+    assert not nothing[1].any()
+    first = ways.scores(0, shares).sum(axis=0) @ [-1, 1]  # cells 0 and 0, then 1 and 1
+    np.testing.assert_allclose(first, DirectionConfig().slopes[0] * np.array([-2.0, 1.0]))
 
 
 @pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")

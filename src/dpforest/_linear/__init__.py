@@ -22,7 +22,7 @@ from dpforest._linear.directions import (
     affordable_directions,
     random_directions,
     refined,
-    weighed,
+    weighings,
 )
 from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
 from dpforest._linear.standard import ordered_features, units
@@ -46,5 +46,5 @@ __all__ = [
     "refined",
     "scaling_share",
     "units",
-    "weighed",
+    "weighings",
 ]

@@ -9,8 +9,10 @@ dimensions), and random directions around that one come closer still. Each round
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +21,9 @@ from scipy.special import ndtri
 from dpforest._arrays import FloatArray
 from dpforest._curator import N_BINS, Curator, Directions, Parted
 from dpforest._linear.standard import ordered_features, places
-from dpforest._structure import FlatTrees
-from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 
+Coins = Callable[[int], NDArray[np.uint64]]  # so many public words
 Scores = NDArray[np.float32]  # of every cell along every direction: many numbers, all of them public
 
 _SPREAD = 2048.0  # standard deviation of a row's place if its cells were uniform
@@ -73,16 +74,16 @@ def affordable_directions(schema: Schema, rows: float, config: DirectionConfig =
     return found if found >= config.least and n_features > 1 else 0
 
 
-def random_directions(schema: Schema, n_directions: int, words: RandomWords) -> Directions:
+def random_directions(schema: Schema, n_directions: int, coins: Coins) -> Directions:
     """Draw directions with public coins: lines, or lines and squares, of all features or of a few."""
-    return _rounded(_drawn(schema, n_directions, words), both_ways=True)
+    return _rounded(_drawn(schema, n_directions, coins), both_ways=True)
 
 
 def directions_around(
-    found: Parted, step: float, schema: Schema, n_directions: int, words: RandomWords
+    found: Parted, step: float, schema: Schema, n_directions: int, coins: Coins
 ) -> Directions:
     """Draw directions that lie a step away from a released one, which is the first of them."""
-    drawn = _drawn(schema, n_directions, words)
+    drawn = _drawn(schema, n_directions, coins)
     drawn[0] = 0.0
     drawn *= np.float32(step)
     drawn += _normed(found.scores[None].astype(np.float32), schema)
@@ -105,47 +106,48 @@ def refined(
     enough = rows * float(curator.ledger.plan.amount(pool) * share)
     steps = [lengths for least, lengths in config.rounds if enough >= least][-1]
     for step in steps:
-        near = directions_around(found, step, curator.schema, n_directions, curator.coins)
+        near = directions_around(found, step, curator.schema, n_directions, curator.coins.take)
         found = curator.best_direction(pool, share / len(steps), near)
     return found
 
 
-def weighed(
-    curator: Curator,
-    pool: str,
-    share: Fraction,
-    found: Parted,
-    log_shares: FloatArray,
-    config: DirectionConfig = DEFAULTS,
-) -> FloatArray:
-    """Choose how sure scores along a direction are, and return the scores of both classes.
+class Weighings(NamedTuple):
+    """Ways to be sure of scores along a direction, as `Curator.best_mixture` takes them; none has a tree.
+
+    Scores are measured from the log shares of all rows. Weights below 1 draw to these, and 0 leaves nothing
+    else.
+    """
+
+    tables: FloatArray
+    weights: FloatArray
+    table_of: NDArray[np.int64]
+    likely: NDArray[np.int64]
+
+    def scores(self, way: int, log_shares: FloatArray) -> FloatArray:
+        """Scores of both classes, by (feature, cell, class)."""
+        found: FloatArray = self.weights[way, 1] * self.tables[self.table_of[way]]
+        found[0] += log_shares  # every row has one cell of the first feature
+        return found
+
+
+def weighings(found: Parted, log_shares: FloatArray, config: DirectionConfig = DEFAULTS) -> Weighings:
+    """List slopes of the log odds along a released direction, and how likely each is beforehand.
 
     Parameters
     ----------
-    curator, pool, share
-        Who is asked, and what pays.
     found : Parted
         A released direction.
     log_shares : ndarray of shape (2,)
-        Logarithms of the released shares of the classes: what scores are drawn to, or all that is left.
+        Logarithms of the released shares of the classes.
     config : DirectionConfig
         Constants.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_cells, 2)
     """
     along = log_odds_along(found)
     tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
-    tables[:, 0] -= log_shares  # every row has one cell of the first feature
+    tables[:, 0] -= log_shares
     weights = np.array([(0.0, pull) for pull in config.pulls for _ in config.slopes] + [(0.0, 0.0)])
-    table_of = np.arange(len(weights)) % len(tables)
     likely = np.array([*config.likely_slopes * len(config.pulls), config.likely_to_fail])
-    no_tree = FlatTrees.unsplit(1, 0), log_shares, np.zeros((1, 1, 2))
-    best = curator.best_mixture(pool, share, *no_tree, tables, weights, table_of, likely)
-    scores: FloatArray = weights[best, 1] * tables[table_of[best]]
-    scores[0] += log_shares
-    return scores
+    return Weighings(tables, weights, np.arange(len(weights)) % len(tables), likely)
 
 
 def log_odds_along(found: Parted) -> FloatArray:
@@ -162,13 +164,13 @@ def log_odds_along(found: Parted) -> FloatArray:
     return scores
 
 
-def _drawn(schema: Schema, n_directions: int, words: RandomWords) -> Scores:
+def _drawn(schema: Schema, n_directions: int, coins: Coins) -> Scores:
     """Scores of every cell along random directions, all of them equally long."""
     n_features, n_cells = schema.n_features, schema.n_cells
     scores = np.zeros((n_directions, n_features, int(n_cells[:n_features].max())), np.float32)
     of_all, with_squares = np.arange(n_directions) % 2 == 0, np.arange(n_directions) % 4 >= 2
-    few = 2 + (words.take(n_directions) % np.uint64(max(min(n_features, _FEW) - 1, 1))).astype(np.int64)
-    order = words.take(n_directions * n_features).reshape(n_directions, n_features).argsort(axis=1)
+    few = 2 + (coins(n_directions) % np.uint64(max(min(n_features, _FEW) - 1, 1))).astype(np.int64)
+    order = coins(n_directions * n_features).reshape(n_directions, n_features).argsort(axis=1)
     used = of_all[:, None] | (order.argsort(axis=1) < few[:, None])
     ordered = set(ordered_features(schema))
     for at in range(n_features):
@@ -176,18 +178,18 @@ def _drawn(schema: Schema, n_directions: int, words: RandomWords) -> Scores:
         if at in ordered:
             line = places(width).astype(np.float32)
             square = np.where(np.arange(width) < width - 2, 1.5 * line**2 - 0.5, 0.0).astype(np.float32)
-            slope, bend = (used[:, at] * _normal(words, n_directions) for _ in range(2))
+            slope, bend = (used[:, at] * _normal(coins, n_directions) for _ in range(2))
             scores[:, at, :width] = slope[:, None] * line
             scores[with_squares, at, :width] += bend[with_squares, None] * square
         else:
-            of_category = _OF_CATEGORY * _normal(words, n_directions * width).reshape(n_directions, width)
+            of_category = _OF_CATEGORY * _normal(coins, n_directions * width).reshape(n_directions, width)
             scores[:, at, :width] = used[:, at, None] * of_category
     return _normed(scores, schema)
 
 
-def _normal(words: RandomWords, size: int) -> Scores:
+def _normal(coins: Coins, size: int) -> Scores:
     """Turn public coins into normal numbers."""
-    uniform = (words.take(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
+    uniform = (coins(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
     drawn: Scores = ndtri(uniform).astype(np.float32)
     return drawn
 

@@ -27,7 +27,7 @@ from dpforest._linear import (
     random_directions,
     refined,
     units,
-    weighed,
+    weighings,
 )
 from dpforest._shrinkage import shrunk_counts
 from dpforest._structure import Additive, FlatTrees
@@ -316,6 +316,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         linear = self._for_sums(
             lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
         )
+        n_directions = self._n_directions(curator.schema, float(rows.sum()), enough)
+        if n_directions:
+            linear = Fraction(0)  # instead: study
         amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
@@ -327,7 +330,6 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
                 curator, "model", linear, counts, sd, config.discriminant, self._public
             )
             rows, tables = found.counts, found.tables
-        n_directions = self._n_directions(curator.schema, float(rows.sum()), enough)
         for_tree = float(shares.splits + shares.leaves)
         grown = self._trees(curator, shares, rows, enough * for_tree, n_directions)
         if isinstance(grown, Parted):
@@ -418,7 +420,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         trees = FlatTrees.unsplit(1, 0)
         leaves, sd = curator.leaf_histograms("model", trees, leaf)
         log_shares = np.log(rows / rows.sum())
-        scores = weighed(curator, "model", weighing, found, log_shares, config.directions)
+        ways = weighings(found, log_shares, config.directions)
+        best = curator.best_mixture("model", weighing, trees, log_shares, np.zeros((1, 1, 2)), *ways)
+        scores = ways.scores(best, log_shares)
         return Trained(trees, leaves, (sd,), Additive.of(scores, 0.0))
 
     def _trees(
@@ -451,7 +455,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         n_columns = math.ceil(curator.schema.n_columns * part)
         rivals = None
         if n_directions:
-            drawn = random_directions(curator.schema, n_directions, curator.coins)
+            drawn = random_directions(curator.schema, n_directions, curator.coins.take)
             rivals = Rivals(drawn, config.odds_of_directions)
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
