@@ -3,9 +3,9 @@
     python -m tools.utility_page FITS.csv... [--table TABLE.csv] [--figure FIGURE.svg]
 
 Without options they go to docs/results/utility.csv and docs/results/accuracy.svg; what that table has of
-other methods and tables stays. Printed are the table of the page on the default forest, in how many cells
-each form is ahead of every other method, how often more budget made it worse, how far the pure form is behind
-the best of its rivals and parts, and what its parts are worth. Fits that were given up count as none.
+other methods, tables and budgets stays. Printed are the table of the page on the default forest, in how many
+cells each form is ahead of every other method, how often more budget made it worse, how far the pure form is
+behind the best of its rivals and parts, and what its parts are worth. Fits that were given up count as none.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def summary(files):
 
 def kept(path, lines):
     """Return the lines of a table of which there are no fits."""
-    new = {(line["table"], line["method"]) for line in lines}
+    new = {(line["table"], line["method"], line["epsilon"]) for line in lines}
     if not path.exists():
         return []
     with path.open() as file:
         found = [{**row, "epsilon": float(row["epsilon"])} for row in csv.DictReader(file)]
-    return [line for line in found if (line["table"], line["method"]) not in new]
+    return [line for line in found if (line["table"], line["method"], line["epsilon"]) not in new]
 
 
 def draw(lines, path):

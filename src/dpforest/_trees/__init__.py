@@ -21,6 +21,7 @@ from dpforest._trees.growers import (
     grow_public_median,
     grow_random,
     guided_shares,
+    levels_in_pairs,
 )
 from dpforest._trees.importance import explained_squares, feature_importances
 from dpforest._trees.leaves import (
@@ -60,6 +61,7 @@ __all__ = [
     "grow_random",
     "guided_shares",
     "label_votes",
+    "levels_in_pairs",
     "majority_votes",
     "mix_prunings",
     "prune_by_errors",

@@ -306,11 +306,7 @@ def grow_guided_or_part(
     n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
     is_class = len(root) > 1
-    pairs: dict[int, PairColumns] = {}
-    if rows is not None and is_class:
-        least = min(guided_shares(share, depth, depth, is_class, ratio)[0], default=share)
-        if curator.ledger.plan.amount(pool) * least >= LEAST_FOR_PAIRS:
-            pairs = levels_in_pairs(curator, depth, len(root), rows)
+    pairs = levels_in_pairs(curator, pool, share, depth, len(root), rows, ratio) if rows is not None else {}
     in_pairs = {at + below for at in pairs for below in (0, 1)}
     centred = [
         at for at in range(1, depth) if at not in in_pairs and counted[at] == CENTRED
@@ -360,13 +356,25 @@ def grow_guided_or_part(
     return grow(curator, 1, depth, level)
 
 
-def levels_in_pairs(curator: Curator, depth: int, n_classes: int, rows: float) -> dict[int, PairColumns]:
+def levels_in_pairs(
+    curator: Curator,
+    pool: str,
+    share: Fraction,
+    depth: int,
+    n_classes: int,
+    rows: float,
+    ratio: Fraction = ROOT_TWO,
+) -> dict[int, PairColumns]:
     """Say which levels are chosen together with the next one, and among which columns; all of it public.
 
     From the root down, as long as there is room: tables of pairs grow with the nodes and classes, and
-    counting them takes rows times pairs of columns.
+    counting them takes rows times pairs of columns. None for numbers, nor where a level has next to nothing
+    to spend.
     """
-    schema, found = curator.schema, {}
+    schema, found = curator.schema, dict[int, PairColumns]()
+    least = min(guided_shares(share, depth, depth, n_classes > 1, ratio)[0], default=share)
+    if n_classes < 2 or curator.ledger.plan.amount(pool) * least < LEAST_FOR_PAIRS:
+        return found
     n_slots = int(np.sqrt(2 * PAIR_WORK / max(rows, 1.0)))
     for at in range(0, depth - 1, 2):
         n_groups = int(np.sqrt(PAIR_ENTRIES / (2**at * n_classes)))

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dpforest import forests
+from dpforest._curator import Curator
 from dpforest.forests.guided_classification import DEFAULTS
 from dpforest.forests.guided_config import ClassConfig
 from dpforest.forests.registry import ESTIMATORS
@@ -41,8 +42,8 @@ class DirectionForestClassifier(forests.PrivateForestClassifier):
 
     _config: ClassVar[ClassConfig] = replace(DEFAULTS, odds_of_directions=1e12)
 
-    def _n_directions(self, schema: Schema, *_: Any) -> int:
-        return 8 if schema.classes.n_classes == 2 else 0
+    def _n_directions(self, curator: Curator, *_: Any) -> int:
+        return 8 if curator.schema.classes.n_classes == 2 else 0
 
     def _n_trees(self) -> int:
         return 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import Curator
+from dpforest._curator import NESTED_OR_RIVAL, Curator
 from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest, refuse
@@ -45,6 +45,12 @@ _PARTS: dict[str, set[Kind]] = {
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
     "weighing the tree against the linear part": {Kind.PART_WEIGHTS},
 }  # fmt: skip
+# The same where a direction won against the first two levels of a tree.
+_OF_DIRECTION = {
+    "the linear part": "better directions around the first one",
+    "splits of the tree": "comparing random directions with the first two levels of a tree",
+    "weighing the tree against the linear part": "how sure the scores along the direction are",
+}
 
 
 @parameters
@@ -194,11 +200,13 @@ class GuidedTree(PrivateForest):
             said = boosted.explain(self.ledger_, self.trees_.n_trees, self.trees_.depth, *given)
             return f"{said}\n{_FROM_PUBLIC_ROWS}" if self._knows_public_rows else said
         plan, depth = self.ledger_.plan, self.trees_.depth
+        is_along = any(event.kind is Kind.DIRECTION for event in self.ledger_)
         lines = [f"The whole budget is {plan.guarantee}."]
         for part, kinds in _PARTS.items():
             spent = sum(event.cost for event in self.ledger_ if event.kind in kinds)
             if spent:
-                lines.append(f"{float(100 * spent / plan.total):.3g} % went to {part}.")
+                purpose = _OF_DIRECTION.get(part, part) if is_along else part
+                lines.append(f"{float(100 * spent / plan.total):.3g} % went to {purpose}.")
         if self._knows_public_rows:
             lines.append(_FROM_PUBLIC_ROWS)
         if is_regressor(self) and any(event.kind is Kind.FITTED_WEIGHTS for event in self.ledger_):
@@ -210,9 +218,18 @@ class GuidedTree(PrivateForest):
         if depth == 0 and self.additive_ is not None and self.settings_["max_depth"] != 0:
             few = "rows times epsilon are too few for a tree"
             many = "a tree could not tell so many classes apart"
-            if any(event.kind is Kind.DIRECTION for event in self.ledger_):
-                many = "a direction through all features parts the classes better than the first levels do"
-            return "\n".join([*lines, f"There are no splits: {few if is_regressor(self) else many}."])
+            if is_along:
+                many = (
+                    "a direction through all features was chosen instead, by the rows that it names correctly"
+                )
+            lines.append(f"There are no splits: {few if is_regressor(self) else many}.")
+            if is_along and not self._has_additive_part():
+                lines.append("It then did not stand out: class shares are all that the model knows.")
+            return "\n".join(lines)
+        if any(event.mechanism == NESTED_OR_RIVAL for event in self.ledger_):
+            lines.append(
+                "Random directions through all features were compared with its first two levels, and lost."
+            )
         if self.settings_["max_depth"] is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:

@@ -39,6 +39,7 @@ from dpforest._trees import (
     Rivals,
     grow_guided_or_part,
     guided_shares,
+    levels_in_pairs,
     mix_prunings,
     reachable_leaves,
 )
@@ -132,6 +133,17 @@ def least_shares(depth: int, config: ClassConfig = DEFAULTS) -> tuple[Fraction, 
         splits += for_splits
         centres += for_centres
     return min(splits), min(centres), min(leaves)
+
+
+def _direction_asks(config: ClassConfig) -> list[Ask]:
+    """State what is asked once a direction has won against two levels, which cost all splits at most."""
+    weighing, leaf = config.directions.weighing, config.least_leaf
+    most_rounds = max(len(steps) for _, steps in config.directions.rounds)
+    return [
+        choose("model", (1 - config.splitting - weighing - leaf) / most_rounds, 1, 1),
+        choose("model", weighing, 1, MIXTURE_UNIT),
+        Ask("model", leaf),
+    ]
 
 
 def _discriminant_asks(schema: Schema, amount: float, share: Fraction, config: ClassConfig) -> list[Ask]:
@@ -291,6 +303,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             Ask("model", centres / shape.n_trees),
             Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
+            *_direction_asks(config),
             *_discriminant_asks(schema, amount, config.linear_alone, config),
         ]
 
@@ -305,8 +318,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _train_purely(self, curator: Curator) -> Trained:
         """Count, grow the tree, learn the linear part, weigh the two; or part two classes along a direction.
 
-        What is asked next follows from what was released before, never from rows; whichever way a fit goes,
-        `allocate` divides the pool "model" into parts that add up to 1. So all ways cost the same.
+        What is asked next follows from what was released before, never from rows. Whichever way a fit goes,
+        the parts of the pool "model" that `allocate` or `_along` give out add up to 1, so all cost the same.
         """
         config = self._config
         released, sd = curator.class_counts("count")
@@ -316,9 +329,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         linear = self._for_sums(
             lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
         )
-        n_directions = self._n_directions(curator.schema, float(rows.sum()), enough)
+        n_directions = self._n_directions(curator, rows, enough, linear)
         if n_directions:
-            linear = Fraction(0)  # instead: study
+            linear = Fraction(0)  # a direction or a tree in its place
         amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
@@ -394,11 +407,15 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         affordable = int(self._finite_epsilon / self._config.epsilon_per_tree)
         return min(max(affordable, 1), self._most_trees)
 
-    def _n_directions(self, schema: Schema, rows: float, enough: float) -> int:
+    def _n_directions(
+        self, curator: Curator, rows: NDArray[np.float64], enough: float, linear: Fraction
+    ) -> int:
         """How many directions are compared with a tree: none unless classes are two and rows few."""
-        config = self._config
+        config, n_rows = self._config, float(rows.sum())
+        if linear and rows.min() < config.least_share_for_directions * n_rows:
+            return 0
         if (
-            schema.classes.n_classes != 2
+            len(rows) != 2
             or not config.in_pairs
             or self.max_depth is not None
             or self._n_trees() > 1
@@ -406,7 +423,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or enough >= config.enough_beyond_directions
         ):
             return 0
-        return affordable_directions(schema, rows, config.directions)
+        splits = config.allocate(Fraction(0)).splits
+        tree = "model", splits, self._depth(enough), 2, n_rows, config.level_ratio
+        if 0 not in levels_in_pairs(curator, *tree):
+            return 0  # nothing to compare them with
+        return affordable_directions(curator.schema, n_rows, config.directions)
 
     def _along(
         self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]

@@ -77,8 +77,10 @@ class ClassConfig:
     linear: LinearConfig = field(default_factory=LinearConfig)
     discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
 
-    # --- directions, which the first two levels of the tree are compared with, for two classes
-    enough_beyond_directions: float = 4500  # rows times epsilon from which a fitted linear part is better
+    # --- directions, which the first two levels of the tree are compared with, for two classes: where there
+    # is no linear part, and in its place up to so many rows times epsilon ...
+    enough_beyond_directions: float = 2500
+    least_share_for_directions: float = 0.3  # ... if no class is rarer: a linear part ranks rare ones
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
     directions: DirectionConfig = field(default_factory=DirectionConfig)
 
