@@ -50,9 +50,10 @@ class DirectionConfig:
     )
     weighing: Fraction = Fraction(10, 100)  # of the model's budget, for how sure scores are
     # Log odds per uniform standard deviation, their base weights, and how far they are drawn to those of all
-    # rows; or these alone. Study: steep ones are often wrong where classes are unequal or rows few.
-    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
-    likely_slopes: tuple[int, ...] = (3, 4, 4, 2, 1)
+    # rows; or these alone. Study: steep ones are right where bounds are wide, and often wrong where classes
+    # are unequal or rows few.
+    slopes: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+    likely_slopes: tuple[int, ...] = (2, 4, 4, 3, 2, 1)
     pulls: tuple[float, ...] = (1.0, 0.5)
     likely_to_fail: int = 6
 
