@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest import PrivateForestClassifier
 from dpforest._curator import N_BINS, Curator, Parted, PrivateTable
 from dpforest._linear.directions import (
     DirectionConfig,
@@ -19,21 +18,14 @@ from dpforest._linear.directions import (
 )
 from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
-from dpforest.privacy import BudgetPlan, Kind
+from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Schema
+from tests.forests.test_directions import TWENTY, normals
 
 MIXED = Schema(
     {"x": Numeric(0, 1), "few": Numeric(0, 1, bins=4), "ward": Nominal(list("abc")), "yes": Nominal([0, 1])},
     Classes([0, 1]),
 )
-TWENTY = Schema({f"x{i}": Numeric(-6, 6) for i in range(20)}, Classes([0, 1]))
-
-
-def normals(n, seed=0):
-    """Two classes that differ a little in each of twenty features."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, n)
-    return rng.normal(size=(n, 20)) + np.where(y[:, None], 1, -1) * 2 / math.sqrt(20), y
 
 
 def spread(scores, schema):
@@ -132,30 +124,3 @@ def test_ways_to_weigh_lead_from_class_shares_to_sure_scores():
     assert not nothing[1].any()
     first = ways.scores(0, shares).sum(axis=0) @ [-1, 1]  # cells 0 and 0, then 1 and 1
     np.testing.assert_allclose(first, DirectionConfig().slopes[0] * np.array([-2.0, 1.0]))
-
-
-@pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
-def test_few_rows_that_differ_a_little_in_every_feature_are_told_apart():
-    """At a budget at which a tree alone names 78 % correctly, and sums over features drown in noise."""
-    X, y = normals(7000)
-    model = PrivateForestClassifier(epsilon=0.1, schema=TWENTY, random_state=0).fit(X[:5000], y[:5000])
-    assert model.trees_.depth == 0
-    assert model.score(X[5000:], y[5000:]) > 0.87
-    assert any(event.kind is Kind.DIRECTION for event in model.ledger_)
-    assert model.ledger_.total() == model.ledger_.plan.total
-    assert "direction" in model.explain_plan()
-    assert model.feature_importances_.min() > 0.001
-    assert model.feature_importances_.sum() == pytest.approx(1)
-
-
-@pytest.mark.filterwarnings("ignore::dpforest.privacy.PrivacyLeakWarning")
-def test_boxes_are_still_cut_by_a_tree():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-6, 6, (4000, 20))
-    y = ((X[:, 0] > 1) != (X[:, 1] > -1)).astype(int)
-    model = PrivateForestClassifier(epsilon=0.2, schema=TWENTY, random_state=0).fit(X, y)
-    assert model.trees_.depth >= 2
-    assert model.score(X, y) > 0.8
-    asked = PrivateForestClassifier(epsilon=0.1, schema=TWENTY, random_state=0, max_depth=3)
-    X, y = normals(5000)
-    assert asked.fit(X, y).trees_.depth == 3  # whoever asks for a tree gets one

@@ -219,17 +219,13 @@ class GuidedTree(PrivateForest):
             few = "rows times epsilon are too few for a tree"
             many = "a tree could not tell so many classes apart"
             if is_along:
-                many = (
-                    "a direction through all features was chosen instead, by the rows that it names correctly"
-                )
+                many = "a direction through all features was chosen, by the rows that it names correctly"
             lines.append(f"There are no splits: {few if is_regressor(self) else many}.")
             if is_along and not self._has_additive_part():
                 lines.append("It then did not stand out: class shares are all that the model knows.")
             return "\n".join(lines)
         if any(event.mechanism == NESTED_OR_RIVAL for event in self.ledger_):
-            lines.append(
-                "Random directions through all features were compared with its first two levels, and lost."
-            )
+            lines.append("Random directions were compared with the first two levels of the tree, and lost.")
         if self.settings_["max_depth"] is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"
         else:
