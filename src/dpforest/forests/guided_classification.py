@@ -420,7 +420,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or self.max_depth is not None
             or self._n_trees() > 1
             or self._public is not None
-            or enough >= config.enough_beyond_directions
+            or not config.least_for_directions <= enough < config.enough_beyond_directions
         ):
             return 0
         splits = config.allocate(Fraction(0)).splits
