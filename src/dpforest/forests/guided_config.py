@@ -78,8 +78,8 @@ class ClassConfig:
     discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
 
     # --- directions, which the first two levels of the tree are compared with, for two classes: from so many
-    # rows times epsilon on (with fewer, chance decides: study) where there is no linear part, and in its place
-    # up to so many ...
+    # rows times epsilon on (with fewer, chance decides: study) where there is no linear part, and in its
+    # place up to so many ...
     least_for_directions: float = 250
     enough_beyond_directions: float = 2500
     least_share_for_directions: float = 0.3  # ... if no class is rarer: a linear part ranks rare ones
