@@ -9,6 +9,7 @@ import pytest
 from dpforest._curator import N_BINS, Curator, Parted, PrivateTable
 from dpforest._linear.directions import (
     DirectionConfig,
+    Space,
     affordable_directions,
     directions_around,
     log_odds_along,
@@ -20,6 +21,7 @@ from dpforest._structure import FlatTrees
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Schema
+from dpforest.schema.public_rows import PublicRows
 from tests.forests.test_directions import TWENTY, normals
 
 MIXED = Schema(
@@ -34,7 +36,7 @@ def spread(scores, schema):
 
 
 def test_directions_are_equally_long_and_lie_inside_their_bins():
-    found = random_directions(MIXED, 40, RandomWords.seeded(0).take)
+    found = random_directions(Space(MIXED), 40, RandomWords.seeded(0).take)
     for scores in found.scores.astype(float):
         if np.abs(scores).max() < 2**15 - 1:  # not cut
             assert spread(scores, MIXED) == pytest.approx(2048, rel=0.01)
@@ -47,7 +49,7 @@ def test_directions_are_equally_long_and_lie_inside_their_bins():
 
 
 def test_half_of_them_are_of_all_features_and_a_quarter_have_squares_and_few():
-    found = random_directions(TWENTY, 400, RandomWords.seeded(1).take)
+    found = random_directions(Space(TWENTY), 400, RandomWords.seeded(1).take)
     used = np.abs(found.scores).max(axis=2) > 0
     assert (used[::2].sum(axis=1) >= 19).all()  # a weight may round to nothing
     n_used = used[1::2].sum(axis=1)
@@ -59,9 +61,9 @@ def test_half_of_them_are_of_all_features_and_a_quarter_have_squares_and_few():
 
 
 def test_the_first_of_those_around_is_the_released_one_itself():
-    at = random_directions(MIXED, 4, RandomWords.seeded(0).take)
+    at = random_directions(Space(MIXED), 4, RandomWords.seeded(0).take)
     released = at.parted_by(300)
-    near = directions_around(released, 0.5, MIXED, 200, RandomWords.seeded(1).take)
+    near = directions_around(released, 0.5, Space(MIXED), 200, RandomWords.seeded(1).take)
     assert np.abs(near.scores[0] - released.scores).max() <= 2
     assert not near.both_ways
 
@@ -87,9 +89,9 @@ def test_rounds_come_closer_and_spend_their_share():
     X, y = normals(4000)
     plan = BudgetPlan.divide(4, 0, {"all": 1})
     with Curator(PrivateTable(X, y, TWENTY), plan, RandomWords.seeded(0)) as curator:
-        drawn = random_directions(TWENTY, 400, curator.coins.take)
+        drawn = random_directions(Space(TWENTY), 400, curator.coins.take)
         first = curator.best_direction("all", Fraction(1, 8), drawn)
-        last = refined(curator, "all", Fraction(6, 8), first, 4000.0, 400)
+        last = refined(curator, "all", Fraction(6, 8), first, Space(TWENTY), 4000.0, 400)
         ways = weighings(last, np.log([0.5, 0.5]))
         no_tree = FlatTrees.unsplit(1, 0), np.log([0.5, 0.5]), np.zeros((1, 1, 2))
         best = curator.best_mixture("all", Fraction(1, 8), *no_tree, *ways)
@@ -124,3 +126,14 @@ def test_ways_to_weigh_lead_from_class_shares_to_sure_scores():
     assert not nothing[1].any()
     first = ways.scores(0, shares).sum(axis=0) @ [-1, 1]  # cells 0 and 0, then 1 and 1
     np.testing.assert_allclose(first, DirectionConfig().slopes[0] * np.array([-2.0, 1.0]))
+
+
+def test_public_rows_say_where_rows_lie():
+    """Bounds ten times too wide: without public rows places would be close together."""
+    wide = Schema({f"x{i}": Numeric(-60, 60) for i in range(20)}, Classes([0, 1]))
+    X, _ = normals(2000)
+    space = Space(wide, PublicRows.read(X, wide, "a test"))
+    found = random_directions(space, 50, RandomWords.seeded(0).take)
+    cells = wide.encode_features(X)
+    place = sum(found.scores[:, at, cells[:, at]].astype(float) for at in range(20))
+    assert np.median(place.std(axis=1)) == pytest.approx(2048, rel=0.3)

@@ -19,6 +19,7 @@ from dpforest._linear.additive import (
 from dpforest._linear.class_scores import LinearConfig, class_scores, classes_can_be_fitted
 from dpforest._linear.directions import (
     DirectionConfig,
+    Space,
     affordable_directions,
     random_directions,
     refined,
@@ -34,6 +35,7 @@ __all__ = [
     "DirectionConfig",
     "DiscriminantConfig",
     "LinearConfig",
+    "Space",
     "affordable_basis",
     "affordable_directions",
     "class_scores",

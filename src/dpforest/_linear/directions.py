@@ -20,8 +20,9 @@ from scipy.special import ndtri
 
 from dpforest._arrays import FloatArray
 from dpforest._curator import N_BINS, Curator, Directions, Parted
-from dpforest._linear.standard import ordered_features, places
+from dpforest._linear.standard import ordered_features, places, public_scale
 from dpforest.schema import Schema
+from dpforest.schema.public_rows import PublicRows
 
 Coins = Callable[[int], NDArray[np.uint64]]  # so many public words
 Scores = NDArray[np.float32]  # of every cell along every direction: many numbers, all of them public
@@ -77,20 +78,50 @@ def affordable_directions(schema: Schema, rows: float, config: DirectionConfig =
     return found if found >= config.least and n_features > 1 else 0
 
 
-def random_directions(schema: Schema, n_directions: int, coins: Coins) -> Directions:
+class Space:
+    """What directions are drawn in: how cells of features lie, and how common they are taken to be.
+
+    Cells of a feature lie evenly between its bounds and are equally common, unless public rows say otherwise.
+    """
+
+    def __init__(self, schema: Schema, public: PublicRows | None = None) -> None:
+        ordered = ordered_features(schema)
+        self.n_cells = [int(n) for n in schema.n_cells[: schema.n_features]]
+        if public is None:
+            scales = {at: places(self.n_cells[at]) for at in ordered}
+            shares = [np.full(max(n - 2, 1), 1 / max(n - 2, 1)) for n in self.n_cells]
+        else:
+            scales = {at: public_scale(public.shares[at]) for at in ordered}
+            known = [public.shares[at][:-2] for at in range(schema.n_features)]
+            shares = [of_cells / max(of_cells.sum(), 1e-12) for of_cells in known]
+        self.scales = {at: scale.astype(np.float32) for at, scale in scales.items()}
+        self.shares = [of_cells.astype(np.float32) for of_cells in shares]
+
+    def normed(self, scores: Scores) -> Scores:
+        """Centre scores and make directions equally long; missing and undeclared values stay at 0."""
+        variance = np.zeros(len(scores), np.float32)
+        for at, shares in enumerate(self.shares):
+            own = scores[:, at, : len(shares)]
+            own -= (own @ shares)[:, None]
+            variance += own**2 @ shares
+        scores *= (_SPREAD / np.sqrt(np.maximum(variance, 1e-9))).astype(np.float32)[:, None, None]
+        return scores
+
+
+def random_directions(space: Space, n_directions: int, coins: Coins) -> Directions:
     """Draw directions with public coins: lines, or lines and squares, of all features or of a few."""
-    return _rounded(_drawn(schema, n_directions, coins), both_ways=True)
+    return _rounded(_drawn(space, n_directions, coins), both_ways=True)
 
 
 def directions_around(
-    found: Parted, step: float, schema: Schema, n_directions: int, coins: Coins
+    found: Parted, step: float, space: Space, n_directions: int, coins: Coins
 ) -> Directions:
     """Draw directions that lie a step away from a released one, which is the first of them."""
-    drawn = _drawn(schema, n_directions, coins)
+    drawn = _drawn(space, n_directions, coins)
     drawn[0] = 0.0
     drawn *= np.float32(step)
-    drawn += _normed(found.scores[None].astype(np.float32), schema)
-    return _rounded(_normed(drawn, schema), both_ways=False)
+    drawn += space.normed(found.scores[None].astype(np.float32))
+    return _rounded(space.normed(drawn), both_ways=False)
 
 
 def refined(
@@ -98,6 +129,7 @@ def refined(
     pool: str,
     share: Fraction,
     found: Parted,
+    space: Space,
     rows: float,
     n_directions: int,
     config: DirectionConfig = DEFAULTS,
@@ -109,7 +141,7 @@ def refined(
     enough = rows * float(curator.ledger.plan.amount(pool) * share)
     steps = [lengths for least, lengths in config.rounds if enough >= least][-1]
     for step in steps:
-        near = directions_around(found, step, curator.schema, n_directions, curator.coins.take)
+        near = directions_around(found, step, space, n_directions, curator.coins.take)
         found = curator.best_direction(pool, share / len(steps), near)
     return found
 
@@ -167,27 +199,24 @@ def log_odds_along(found: Parted) -> FloatArray:
     return scores
 
 
-def _drawn(schema: Schema, n_directions: int, coins: Coins) -> Scores:
+def _drawn(space: Space, n_directions: int, coins: Coins) -> Scores:
     """Scores of every cell along random directions, all of them equally long."""
-    n_features, n_cells = schema.n_features, schema.n_cells
-    scores = np.zeros((n_directions, n_features, int(n_cells[:n_features].max())), np.float32)
+    n_features = len(space.n_cells)
+    scores = np.zeros((n_directions, n_features, max(space.n_cells)), np.float32)
     of_all, with_squares = np.arange(n_directions) % 2 == 0, np.arange(n_directions) % 4 >= 2
     few = 2 + (coins(n_directions) % np.uint64(max(min(n_features, _FEW) - 1, 1))).astype(np.int64)
     order = coins(n_directions * n_features).reshape(n_directions, n_features).argsort(axis=1)
     used = of_all[:, None] | (order.argsort(axis=1) < few[:, None])
-    ordered = set(ordered_features(schema))
-    for at in range(n_features):
-        width = int(n_cells[at])
-        if at in ordered:
-            line = places(width).astype(np.float32)
-            square = np.where(np.arange(width) < width - 2, 1.5 * line**2 - 0.5, 0.0).astype(np.float32)
+    for at, n_cells in enumerate(space.n_cells):
+        own = scores[:, at, : n_cells - 2]  # without missing and undeclared
+        if at in space.scales:
+            line = space.scales[at][:-2]
             slope, bend = (used[:, at] * _normal(coins, n_directions) for _ in range(2))
-            scores[:, at, :width] = slope[:, None] * line
-            scores[with_squares, at, :width] += bend[with_squares, None] * square
-        else:  # nothing is known of values that are missing or undeclared: they stay in the middle
-            of_category = _normal(coins, n_directions * (width - 2)).reshape(n_directions, width - 2)
-            scores[:, at, : width - 2] = _OF_CATEGORY * used[:, at, None] * of_category
-    return _normed(scores, schema)
+            own += slope[:, None] * line
+            own += (with_squares * bend)[:, None] * (1.5 * line**2 - 0.5)
+        else:
+            own += _OF_CATEGORY * used[:, at, None] * _normal(coins, own.size).reshape(own.shape)
+    return space.normed(scores)
 
 
 def _normal(coins: Coins, size: int) -> Scores:
@@ -195,18 +224,6 @@ def _normal(coins: Coins, size: int) -> Scores:
     uniform = (coins(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
     drawn: Scores = ndtri(uniform).astype(np.float32)
     return drawn
-
-
-def _normed(scores: Scores, schema: Schema) -> Scores:
-    """Centre scores and make directions equally long, as if all cells of a feature were equally common."""
-    variance = np.zeros(len(scores), np.float32)
-    for at in range(schema.n_features):
-        width = int(schema.n_cells[at])
-        own = scores[:, at, : max(width - 2, 1)]  # without missing and undeclared, which stay at 0
-        own -= own.mean(axis=1, keepdims=True)
-        variance += own.var(axis=1)
-    scores *= (_SPREAD / np.sqrt(np.maximum(variance, 1e-9))).astype(np.float32)[:, None, None]
-    return scores
 
 
 def _rounded(scores: Scores, both_ways: bool) -> Directions:

@@ -89,7 +89,7 @@ def standard_scales(
         Rows that tell centres and spreads instead; nothing is asked then.
     """
     if public is not None:
-        return [_public_scale(public.shares[feature]) for feature in features]
+        return [public_scale(public.shares[feature]) for feature in features]
     one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
     of_cells = [places(int(curator.schema.n_cells[feature])) for feature in features]
 
@@ -121,7 +121,7 @@ def _scale(of_cells: NDArray[np.float64], centre: float, spread: float) -> NDArr
     return np.append(np.tanh(STEEPNESS * (of_cells[:-2] - centre) / spread), [0.0, 0.0])
 
 
-def _public_scale(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def public_scale(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scale of a feature whose spread over its cells is known."""
     of_cells = places(len(shares))
     known = shares[:-2] / max(float(shares[:-2].sum()), 1e-12)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpforest._curator import MIXTURE_UNIT, NESTED, NESTED_OR_RIVAL, Curator, Parted, Utility
 from dpforest._linear import (
+    Space,
     affordable_directions,
     class_scores,
     classes_can_be_fitted,
@@ -419,7 +420,6 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or not config.in_pairs
             or self.max_depth is not None
             or self._n_trees() > 1
-            or self._public is not None
             or not config.least_for_directions <= enough < config.enough_beyond_directions
         ):
             return 0
@@ -429,6 +429,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             return 0  # nothing to compare them with
         return affordable_directions(curator.schema, n_rows, config.directions)
 
+    def _space(self, curator: Curator) -> Space:
+        """Return what directions are drawn in."""
+        return Space(curator.schema, self._public)
+
     def _along(
         self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]
     ) -> Trained:
@@ -437,7 +441,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         spent = sum(event.cost for event in curator.ledger if event.pool == "model") / plan.amount("model")
         weighing, leaf = config.directions.weighing, config.least_leaf
         steps = 1 - spent - weighing - leaf
-        found = refined(curator, "model", steps, found, float(rows.sum()), n_directions, config.directions)
+        around = found, self._space(curator), float(rows.sum()), n_directions, config.directions
+        found = refined(curator, "model", steps, *around)
         trees = FlatTrees.unsplit(1, 0)
         leaves, sd = curator.leaf_histograms("model", trees, leaf)
         log_shares = np.log(rows / rows.sum())
@@ -476,7 +481,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         n_columns = math.ceil(curator.schema.n_columns * part)
         rivals = None
         if n_directions:
-            drawn = random_directions(curator.schema, n_directions, curator.coins.take)
+            drawn = random_directions(self._space(curator), n_directions, curator.coins.take)
             rivals = Rivals(drawn, config.odds_of_directions)
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
