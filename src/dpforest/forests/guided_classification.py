@@ -427,6 +427,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or not config.in_pairs
             or self.max_depth is not None
             or self._n_trees() > 1
+            or n_rows < config.fewest_rows_for_directions
             or not config.least_for_directions <= enough < config.enough_beyond_directions
         ):
             return 0

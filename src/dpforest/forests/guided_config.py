@@ -80,6 +80,7 @@ class ClassConfig:
     # --- directions, which the first two levels of the tree are compared with, for two classes; rows times
     # epsilon from which they are (with fewer, chance decides: study) and up to which ...
     least_for_directions: float = 250
+    fewest_rows_for_directions: float = 200  # the best of a thousand fits fewer by chance
     enough_beyond_directions: float = 15_000
     enough_for_fitted: float = 2500  # ... and from which there is a linear part, beside tree or direction;
     least_share_for_directions: float = 0.3  # none where it ranks a rarer class
