@@ -126,11 +126,6 @@ def test_ways_to_weigh_lead_from_class_shares_to_sure_scores():
     assert not nothing[1].any()
     first = ways.scores(0, shares).sum(axis=0) @ [-1, 1]  # cells 0 and 0, then 1 and 1
     np.testing.assert_allclose(first, DirectionConfig().slopes[0] * np.array([-2.0, 1.0]))
-    other = np.arange(8.0).reshape(2, 2, 2)
-    more = weighings(found, shares, fitted=other)
-    way = len(ways.likely) + DirectionConfig().fitted_weights.index(1.0)
-    np.testing.assert_allclose(more.scores(way, shares), other)
-    np.testing.assert_allclose(more.scores(0, shares), ways.scores(0, shares))
 
 
 def test_public_rows_say_where_rows_lie():

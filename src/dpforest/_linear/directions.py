@@ -57,8 +57,6 @@ class DirectionConfig:
     likely_slopes: tuple[int, ...] = (2, 4, 4, 3, 2, 1)
     pulls: tuple[float, ...] = (1.0, 0.5)
     likely_to_fail: int = 6
-    fitted_weights: tuple[float, ...] = (0.7, 1.0, 1.5)  # of a linear part, if there is one, instead
-    likely_to_be_fitted: int = 6
 
 
 DEFAULTS = DirectionConfig()
@@ -167,12 +165,7 @@ class Weighings(NamedTuple):
         return found
 
 
-def weighings(
-    found: Parted,
-    log_shares: FloatArray,
-    config: DirectionConfig = DEFAULTS,
-    fitted: FloatArray | None = None,
-) -> Weighings:
+def weighings(found: Parted, log_shares: FloatArray, config: DirectionConfig = DEFAULTS) -> Weighings:
     """List slopes of the log odds along a released direction, and how likely each is beforehand.
 
     Parameters
@@ -183,20 +176,13 @@ def weighings(
         Logarithms of the released shares of the classes.
     config : DirectionConfig
         Constants.
-    fitted : ndarray of shape (n_features, n_cells, 2), optional
-        Other released scores, which may be better.
     """
-    along, n_slopes = log_odds_along(found), len(config.slopes)
+    along = log_odds_along(found)
     tables = np.array(config.slopes)[:, None, None, None] * np.stack([-along / 2, along / 2], axis=2)
-    listed = [(pull, table) for pull in config.pulls for table in range(n_slopes)] + [(0.0, 0)]
-    likely = [*config.likely_slopes * len(config.pulls), config.likely_to_fail]
-    if fitted is not None:
-        tables = np.concatenate([tables, fitted[None]])
-        listed += [(weight, n_slopes) for weight in config.fitted_weights]
-        likely += [config.likely_to_be_fitted] * len(config.fitted_weights)
     tables[:, 0] -= log_shares
-    weights = np.array([(0.0, weight) for weight, _ in listed])
-    return Weighings(tables, weights, np.array([table for _, table in listed]), np.array(likely))
+    weights = np.array([(0.0, pull) for pull in config.pulls for _ in config.slopes] + [(0.0, 0.0)])
+    likely = np.array([*config.likely_slopes * len(config.pulls), config.likely_to_fail])
+    return Weighings(tables, weights, np.arange(len(weights)) % len(tables), likely)
 
 
 def log_odds_along(found: Parted) -> FloatArray:

@@ -47,7 +47,7 @@ _PARTS: dict[str, set[Kind]] = {
 }  # fmt: skip
 # The same where a direction won against the first two levels of a tree.
 _OF_DIRECTION = {
-    "the linear part": "better directions and other sums over the features",
+    "the linear part": "better directions around the first one",
     "splits of the tree": "comparing random directions with the first two levels of a tree",
     "weighing the tree against the linear part": "how sure the scores along the direction are",
 }

@@ -138,18 +138,11 @@ def least_shares(depth: int, config: ClassConfig = DEFAULTS) -> tuple[Fraction, 
 
 def _direction_asks(config: ClassConfig) -> list[Ask]:
     """State what is asked once a direction has won against two levels, which cost all splits at most."""
-    choosing, leaf = config.directions.weighing, config.least_leaf
+    weighing, leaf = config.directions.weighing, config.least_leaf
     most_rounds = max(len(steps) for _, steps in config.directions.rounds)
-    left = [
-        1 - config.allocate(linear).splits - choosing - leaf - fitting
-        for linear, fitting in (
-            (Fraction(0), Fraction(0)),
-            (min(config.beside_a_tree), config.beside_a_direction),
-        )
-    ]
     return [
-        choose("model", min(left) / most_rounds, 1, 1),
-        choose("model", choosing, 1, MIXTURE_UNIT),
+        choose("model", (1 - config.splitting - weighing - leaf) / most_rounds, 1, 1),
+        choose("model", weighing, 1, MIXTURE_UNIT),
         Ask("model", leaf),
     ]
 
@@ -338,9 +331,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
         )
         n_directions = self._n_directions(curator, rows, enough, linear)
-        if n_directions and enough < config.enough_for_fitted:
+        if n_directions:
             linear = Fraction(0)  # a direction or a tree in its place
-        amount = curator.ledger.plan.amount("model") * min(linear, config.beside_a_direction)
+        amount = curator.ledger.plan.amount("model") * linear
         is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
             linear = Fraction(0)  # too little to draw noise for, or a single class
@@ -354,7 +347,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         for_tree = float(shares.splits + shares.leaves)
         grown = self._trees(curator, shares, rows, enough * for_tree, n_directions)
         if isinstance(grown, Parted):
-            return self._along(curator, grown, n_directions, rows, with_fitted=linear > 0)
+            return self._along(curator, grown, n_directions, rows)
         trees, leaves, sd = grown
         if not linear:
             return Trained(trees, leaves, (sd,) * trees.n_trees)
@@ -442,30 +435,22 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Space(curator.schema, self._public)
 
     def _along(
-        self,
-        curator: Curator,
-        found: Parted,
-        n_directions: int,
-        rows: NDArray[np.float64],
-        with_fitted: bool,
+        self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]
     ) -> Trained:
-        """Spend what is left on directions around one that won, a linear part, and the choice of scores."""
+        """Spend what is left on directions around one that won against the tree, and on how sure it is."""
         config, plan = self._config, curator.ledger.plan
         spent = sum(event.cost for event in curator.ledger if event.pool == "model") / plan.amount("model")
-        choosing, leaf = config.directions.weighing, config.least_leaf
-        fitting = config.beside_a_direction if with_fitted else Fraction(0)
+        weighing, leaf = config.directions.weighing, config.least_leaf
+        steps = 1 - spent - weighing - leaf
         around = found, self._space(curator), float(rows.sum()), n_directions, config.directions
-        found = refined(curator, "model", 1 - spent - fitting - choosing - leaf, *around)
-        fitted = None
-        if fitting:
-            of_part = "model", fitting, float(rows.sum()), config.linear, self._public
-            fitted = class_scores(curator, *of_part)
+        found = refined(curator, "model", steps, *around)
         trees = FlatTrees.unsplit(1, 0)
         leaves, sd = curator.leaf_histograms("model", trees, leaf)
         log_shares = np.log(rows / rows.sum())
-        ways = weighings(found, log_shares, config.directions, fitted)
-        best = curator.best_mixture("model", choosing, trees, log_shares, np.zeros((1, 1, 2)), *ways)
-        return Trained(trees, leaves, (sd,), Additive.of(ways.scores(best, log_shares), 0.0))
+        ways = weighings(found, log_shares, config.directions)
+        best = curator.best_mixture("model", weighing, trees, log_shares, np.zeros((1, 1, 2)), *ways)
+        scores = ways.scores(best, log_shares)
+        return Trained(trees, leaves, (sd,), Additive.of(scores, 0.0))
 
     def _trees(
         self,

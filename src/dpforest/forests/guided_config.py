@@ -77,14 +77,13 @@ class ClassConfig:
     linear: LinearConfig = field(default_factory=LinearConfig)
     discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
 
-    # --- directions, which the first two levels of the tree are compared with, for two classes; rows times
-    # epsilon from which they are (with fewer, chance decides: study) and up to which ...
+    # --- directions, which the first two levels of the tree are compared with, for two classes: from so many
+    # rows times epsilon on (with fewer, chance decides: study) where there is no linear part, and in its
+    # place up to so many ...
     least_for_directions: float = 250
-    fewest_rows_for_directions: float = 200  # the best of a thousand fits fewer by chance
-    enough_beyond_directions: float = 15_000
-    enough_for_fitted: float = 2500  # ... and from which there is a linear part, beside tree or direction;
-    least_share_for_directions: float = 0.3  # none where it ranks a rarer class
-    beside_a_direction: Fraction = Fraction(45, 100)  # linear part, of the model's budget
+    enough_beyond_directions: float = 2500
+    least_share_for_directions: float = 0.3  # ... if no class is rarer: a linear part ranks rare ones
+    fewest_rows_for_directions: float = 200  # however large epsilon is: the best of many fits fewer by chance
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
     directions: DirectionConfig = field(default_factory=DirectionConfig)
 
