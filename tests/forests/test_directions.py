@@ -66,6 +66,17 @@ def test_what_was_decided_is_said(model):
     assert "class shares are all that the model knows" in lost.explain_plan()
 
 
+def test_public_rows_are_named_where_they_told_where_features_lie(model):
+    X, y = normals(5000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with_them = PrivateForestClassifier(epsilon=0.1, schema=TWENTY, random_state=0).fit(
+            X, y, X_public=normals(200, seed=3)[0]
+        )
+    assert "came from public rows" in with_them.explain_plan()
+    assert "came from public rows" not in model.explain_plan()
+
+
 def test_boxes_are_still_cut_by_a_tree():
     rng = np.random.default_rng(0)
     X = rng.uniform(-6, 6, (4000, 20))

@@ -7,7 +7,7 @@ query charges the ledger first, then counts, then adds noise, and returns only w
 """
 
 from dpforest._curator.assignment import KeyedTrees, Part
-from dpforest._curator.directions import N_BINS, Directions, Parted
+from dpforest._curator.directions import FROM_PUBLIC_ROWS, N_BINS, Directions, Parted
 from dpforest._curator.estimates import EstimateQueries, Named, Scorer
 from dpforest._curator.fits import ONE, FitQueries, Wanted
 from dpforest._curator.gradients import (
@@ -33,6 +33,7 @@ from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS, MIXTURE_UNIT
 __all__ = [
     "COARSE_LEVELS",
     "EXPONENTIAL",
+    "FROM_PUBLIC_ROWS",
     "MAX_PER_ROW",
     "MAX_ROWS",
     "MIXTURE_UNIT",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_BINS = 128
+FROM_PUBLIC_ROWS = " on scales of public rows"
 
 
 class Parted(NamedTuple):
@@ -39,12 +40,20 @@ class Directions:
         Where the first of `N_BINS` bins begins, and how wide they are.
     both_ways : bool
         Whether either class may lie beyond a threshold, or only the second one.
+    from_public_rows : bool
+        Whether public rows told where features lie; ledgers say so.
     """
 
     scores: NDArray[np.int16]
     low: NDArray[np.int64]
     width: NDArray[np.int64]
     both_ways: bool = True
+    from_public_rows: bool = False
+
+    @property
+    def origin(self) -> str:
+        """What a ledger says of them."""
+        return FROM_PUBLIC_ROWS if self.from_public_rows else ""
 
     def correct(self, table: NDArray[Any]) -> NDArray[np.int64]:
         """Rows that every candidate names correctly, exactly.

@@ -329,7 +329,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         """
         self._demand_row_privacy()
         along = self._along(directions)
-        query = Query(Kind.SPLITS, "two levels by max_operator or a direction", 0)
+        query = Query(Kind.SPLITS, f"two levels by max_operator or a direction{directions.origin}", 0)
         score_range = Utility.MAX_OPERATOR.range_for(self.schema)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, NESTED_OR_RIVAL)
         candidates = PairCandidates.of_level(trees, 0, slots, self.schema.n_cells, self.subsets)
@@ -349,7 +349,8 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         """
         self._demand_row_privacy()
         along = self._along(directions)
-        choose = self._pay.for_choice(pool, share, Query(Kind.DIRECTION), 1, 1, EXPONENTIAL)
+        query = Query(Kind.DIRECTION, directions.origin.strip())
+        choose = self._pay.for_choice(pool, share, query, 1, 1, EXPONENTIAL)
         scores = directions.correct(self._rows.fold(along))
         return directions.parted_by(int(choose(scores, np.ones_like(scores))[0]))
 

@@ -86,6 +86,7 @@ class Space:
 
     def __init__(self, schema: Schema, public: PublicRows | None = None) -> None:
         ordered = ordered_features(schema)
+        self.is_public = public is not None
         self.n_cells = [int(n) for n in schema.n_cells[: schema.n_features]]
         if public is None:
             scales = {at: places(self.n_cells[at]) for at in ordered}
@@ -110,7 +111,7 @@ class Space:
 
 def random_directions(space: Space, n_directions: int, coins: Coins) -> Directions:
     """Draw directions with public coins: lines, or lines and squares, of all features or of a few."""
-    return _rounded(_drawn(space, n_directions, coins), both_ways=True)
+    return _rounded(_drawn(space, n_directions, coins), True, space.is_public)
 
 
 def directions_around(
@@ -121,7 +122,7 @@ def directions_around(
     drawn[0] = 0.0
     drawn *= np.float32(step)
     drawn += space.normed(found.scores[None].astype(np.float32))
-    return _rounded(space.normed(drawn), both_ways=False)
+    return _rounded(space.normed(drawn), False, space.is_public)
 
 
 def refined(
@@ -226,9 +227,9 @@ def _normal(coins: Coins, size: int) -> Scores:
     return drawn
 
 
-def _rounded(scores: Scores, both_ways: bool) -> Directions:
+def _rounded(scores: Scores, both_ways: bool, is_public: bool) -> Directions:
     """Round scores to whole numbers; bins cover what lies within some standard deviations."""
     whole = np.clip(np.rint(scores), -_MOST, _MOST).astype(np.int16)
     wide = round(2 * _REACH * _SPREAD / N_BINS)
     width = np.full(len(whole), wide, np.int64)
-    return Directions(whole, -width * (N_BINS // 2), width, both_ways)
+    return Directions(whole, -width * (N_BINS // 2), width, both_ways, is_public)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import NESTED_OR_RIVAL, Curator
+from dpforest._curator import FROM_PUBLIC_ROWS, NESTED_OR_RIVAL, Curator
 from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest, refuse
@@ -259,7 +259,12 @@ class GuidedTree(PrivateForest):
 
 
 def _learnt_from_public_rows(ledger: Ledger) -> bool:
-    """Tell whether sums over features were asked for, but not what their scales and spreads follow from."""
+    """Tell whether sums over features were asked for, but not what their scales and spreads follow from.
+
+    Of directions, which need not know them, the ledger says so itself.
+    """
+    if any(FROM_PUBLIC_ROWS.strip() in event.query.detail for event in ledger):
+        return True
     kinds = {event.kind for event in ledger}
     asked = kinds & {Kind.FEATURE_SUMS, Kind.FITTED_WEIGHTS, Kind.GRADIENTS}
     return bool(asked) and not kinds & {Kind.CENTRES, Kind.MARGINALS}
