@@ -124,8 +124,8 @@ MUTANTS = {
         ),
         priced("paired_splits_or_direction"),
     ),
-    "directions at twice epsilon": Mutant(
-        slip(f"{QUERIES}.best_direction", ("Query(Kind.DIRECTION), 1, 1,", "Query(Kind.DIRECTION), 1, 2,")),
+    "directions at half their epsilon": Mutant(
+        slip(f"{QUERIES}.best_direction", ("query, 1, 1, EXPONENTIAL", "query, 1, 2, EXPONENTIAL")),
         priced("best_direction"),
     ),
     "a row counted along a direction by its place": Mutant(
