@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,23 +227,10 @@ def _doubling_shares(n_levels: int) -> list[Fraction]:
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
-def grow_guided(
-    curator: Curator,
-    pool: str,
-    share: Fraction,
-    depth: int,
-    root: NDArray[np.float64],
-    most_common: Sequence[int] | None = None,
-    number: int | None = None,
-    ratio: Fraction = ROOT_TWO,
-    n_columns: int | None = None,
-    rows: float | None = None,
-) -> FlatTrees:
-    """Grow one tree as `grow_guided_or_part` does, with no direction to compare it with."""
-    found = grow_guided_or_part(
-        curator, pool, share, depth, root, most_common, number, ratio, n_columns, rows
-    )
-    assert isinstance(found, FlatTrees)
+def grow_guided(*given: Any, **named: Any) -> FlatTrees:
+    """Grow one tree as `grow_guided_or_part` does, with nothing to compare it with."""
+    found = grow_guided_or_part(*given, **named)
+    assert isinstance(found, FlatTrees)  # a direction can win only where there are rivals
     return found
 
 
