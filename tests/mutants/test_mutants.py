@@ -58,6 +58,9 @@ WORDS, SPLITS = "dpforest.mechanisms.randomness:RandomWords", "dpforest.mechanis
 ZCDP = Fraction(1, 10**6)
 
 
+TWICE_THE_RATE = slip(
+    f"{PAYMENT}:Payments.for_choice", ("epsilon * unit / score_range", "epsilon * unit * 2 / score_range")
+)
 fitted_at = objective.test_all_parts_of_epsilon_add_up
 frozen_gradient = fits.test_one_row_moves_the_gradient_at_a_frozen_answer_by_what_was_paid
 
@@ -106,28 +109,9 @@ MUTANTS = {
         ),
         priced("paired_splits"),
     ),
-    "two levels at twice epsilon": Mutant(
-        slip(
-            f"{PAYMENT}:Payments.for_choice",
-            (
-                "rate = Rate.floor(epsilon * unit / score_range)",
-                "rate = Rate.floor(epsilon * unit * 2 / score_range)",
-            ),
-        ),
-        priced("paired_splits"),
-    ),
-    "rivals at twice epsilon": Mutant(
-        slip(
-            f"{PAYMENT}:Payments.for_choice",
-            ("mechanism in (NESTED, NESTED_OR_RIVAL)", "mechanism == NESTED"),
-            ("epsilon * unit / score_range", "epsilon * 2 * unit / score_range"),
-        ),
-        priced("paired_splits_or_direction"),
-    ),
-    "directions at half their epsilon": Mutant(
-        slip(f"{QUERIES}.best_direction", ("query, 1, 1, EXPONENTIAL", "query, 1, 2, EXPONENTIAL")),
-        priced("best_direction"),
-    ),
+    "two levels at twice epsilon": Mutant(TWICE_THE_RATE, priced("paired_splits")),
+    "rivals at twice epsilon": Mutant(TWICE_THE_RATE, priced("paired_splits_or_direction")),
+    "directions at twice epsilon": Mutant(TWICE_THE_RATE, priced("best_direction")),
     "a row counted along a direction by its place": Mutant(
         kernel_slip(
             "_rows", ("table[direction, at, codes[row]] += 1", "table[direction, at, codes[row]] += at")

@@ -39,8 +39,8 @@ _MOST_ENTRIES = 2**23  # scores of all directions together
 class DirectionConfig:
     """Constants of directions; see `dpforest.forests.guided_config` for what "study" means."""
 
-    most: int = 1000  # directions of a round; study: 300 are a little worse, 3000 alike
-    least: int = 200  # with fewer, none is close to a good one
+    most: int = 1000  # directions of a round; other numbers were not measured
+    least: int = 200  # of them: the best of fewer is hardly close to a good one; not measured either
     work: float = 3e8  # scores that are looked up in a round, at most
     # lengths of the steps of later rounds, against that of the direction so far, from so many rows times its
     # epsilon on; study: 6 and 8 rounds, and shorter steps, are worse

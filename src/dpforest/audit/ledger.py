@@ -123,9 +123,8 @@ def _cost(
         epsilon = strength * look.public_number("score_range")
     if pure:
         return epsilon
-    return epsilon**2 / (
-        8 if kind in ("exponential", "nested_exponential", "nested_or_rival") else 2
-    )  # bounded range
+    has_bounded_range = kind in ("exponential", "nested_exponential", "nested_or_rival")
+    return epsilon**2 / (8 if has_bounded_range else 2)
 
 
 def _moves(query: str, schema: Schema, relation: NeighboringRelation) -> tuple[int, int]:
