@@ -16,10 +16,10 @@ CLASSES = {
         _WHOLE, enough_for_both=NEVER, many_classes=NEVER, enough_beyond_directions=0.0
     ),
     "without directions": replace(_WHOLE, enough_beyond_directions=0.0),
-    "without the tree": replace(  # all for the fitted part: a little more would be a discriminant
+    "without the tree": replace(  # all for the fitted part
         _WHOLE, enough_beyond_directions=0.0, enough_for_both=0, least_per_sum=0, enough_beside_many=0,
         least_per_sum_alone=NEVER,
-        beside_a_tree=(_WHOLE.linear_alone - Fraction(1, 100),) * 3,
+        beside_a_tree=(_WHOLE.linear_alone,) * 3,
         few_weights=((0.0, 1.0),), many_weights=((0.0, 1.0),),
     ),
     "without squares and curves": replace(

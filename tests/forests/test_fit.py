@@ -304,9 +304,16 @@ def test_a_linear_part_alone_is_not_too_sure_of_itself():
     assert sure - model.score(X[4000:], y[4000:]) < 0.15  # .20 to .35 with scores as they are
 
 
-@pytest.mark.parametrize(("n_features", "per_class"), [(30, 600), (30, 1100), (12, 600)])
-def test_a_tree_joins_many_classes_once_their_sums_are_clear(n_features, per_class):
-    """Beside a linear part whose sums are loud it would cost more than it tells."""
+@pytest.mark.parametrize(
+    ("n_features", "per_class", "depth", "asked"),
+    [
+        (30, 400, False, Kind.FEATURE_SUMS),  # a tree could not tell ten classes apart
+        (30, 600, True, Kind.FEATURE_SUMS),  # sums are loud: most goes to them
+        (30, 1100, True, Kind.FITTED_WEIGHTS),
+        (12, 600, True, Kind.FITTED_WEIGHTS),
+    ],
+)
+def test_a_tree_joins_many_classes_once_there_are_rows_enough(n_features, per_class, depth, asked):
     rng = np.random.default_rng(0)
     centres = 0.5 + 0.1 * rng.normal(size=(10, n_features))
     y = rng.integers(0, 10, 3000)
@@ -314,7 +321,8 @@ def test_a_tree_joins_many_classes_once_their_sums_are_clear(n_features, per_cla
     model = PrivateForestClassifier(epsilon=per_class / 300, bounds=(0, 1), classes=range(10), random_state=0)
     with pytest.warns(PrivacyLeakWarning):
         model.fit(X, y)
-    assert (model.trees_.depth == 0) is ((n_features, per_class) == (30, 600))
+    assert (model.trees_.depth > 0) is depth
+    assert asked in {event.kind for event in model.ledger_}
     assert model.ledger_.total() == model.ledger_.plan.total
 
 

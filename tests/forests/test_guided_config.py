@@ -10,7 +10,7 @@ from dpforest.forests.guided_config import ClassConfig, NumberConfig
 
 def test_class_shares_add_up_on_every_path():
     config = ClassConfig()
-    for linear in (Fraction(0), *config.beside_a_tree, config.linear_alone):
+    for linear in (Fraction(0), *config.beside_a_tree, config.beside_many, config.linear_alone):
         shares = config.allocate(linear)
         assert sum(shares) == 1
         assert min(shares) >= 0

@@ -8,7 +8,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB
 
 from dpforest._curator import Curator, PrivateTable
-from dpforest._linear import discriminant_scores
+from dpforest._linear import DiscriminantConfig, discriminant_scores
+from dpforest._linear.discriminant import DEFAULTS
 from dpforest._linear.standard import ordered_features, standard_scales, units
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
@@ -18,11 +19,11 @@ NUMBERS = Schema({f"x{i}": Numeric(-6, 6) for i in range(4)}, Classes([0, 1, 2])
 LETTERS = Schema({"a": Nominal(list("pqr")), "b": Nominal(list("stuv"))}, Classes([0, 1]))
 
 
-def scores_of(X, y, schema, epsilon=1, noiseless=True):
+def scores_of(X, y, schema, epsilon=1, noiseless=True, config=DEFAULTS):
     plan = BudgetPlan.divide(epsilon, 0, {"all": 1})
     counts = np.bincount(y, minlength=schema.target.n_classes).astype(float)
     with Curator(PrivateTable(X, y, schema), plan, RandomWords.seeded(0), noiseless=noiseless) as curator:
-        found = discriminant_scores(curator, "all", Fraction(1), counts, 1.0)
+        found = discriminant_scores(curator, "all", Fraction(1), counts, 1.0, config)
     return found, curator.ledger
 
 
@@ -49,6 +50,18 @@ def test_without_noise_it_is_the_linear_discriminant(gaussians):
     plain, with_covariance = ((predictions(found, number, X, NUMBERS) == y).mean() for number in (0, 1))
     assert with_covariance > best - 0.05  # features are bent by a tanh
     assert with_covariance > plain + 0.05
+
+
+def test_what_all_features_share_does_not_outweigh_the_rest():
+    """All features follow one quantity that hardly tells the classes; nothing is asked about covariances."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 9, 4000)
+    shared = 0.5 * rng.normal(size=9)[y] + 0.6 * rng.normal(size=4000)
+    X = shared[:, None] + 0.2 * rng.normal(size=(9, 12))[y] + 0.2 * rng.normal(size=(4000, 12))
+    schema = Schema({f"x{i}": Numeric(-3, 3) for i in range(12)}, Classes(list(range(9))))
+    found, _ = scores_of(X, y, schema, config=DiscriminantConfig(loudest_covariance=0))
+    plain, some, much = ((predictions(found, number, X, schema) == y).mean() for number in range(3))
+    assert plain + 0.1 < some < much - 0.1  # .40, .56, .71
 
 
 def test_without_noise_categories_are_naive_bayes():

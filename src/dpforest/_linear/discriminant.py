@@ -6,6 +6,8 @@ follow, as post-processing,
 
 * the linear discriminant of Fisher (1936) on the ordered features, with a fixed variance and no covariance;
 * the same with the inverse of the common covariance, where the products were affordable;
+* the same with the spread of the class means in place of the covariance: features that hang together between
+  the classes mostly do so within them, and would otherwise be counted twice;
 * the log odds of every category, as in naive Bayes;
 * with more rows, each of these once more with the squares of the ordered features.
 
@@ -48,6 +50,9 @@ class DiscriminantConfig:
     scaling: Fraction = Fraction(2, 10)  # of the budget of this part, for centres and spreads; study
     products: Fraction = Fraction(1, 4)  # of the rest, for the common covariance; study
     loudest_covariance: float = 0.6  # noise of its eigenvalues above which it is not asked for; study
+    # The spread of the class means counts this much beside the fixed variance; study: texture (KEEL) has 84 %
+    # instead of 73 at epsilon 1 and 2, nine other tables are as before; 1 or 3 alone are a point worse.
+    between: tuple[float, ...] = (1.0, 10.0)
     enough_for_squares: float = 20  # rows times epsilon, per class and feature; study
 
 
@@ -57,8 +62,9 @@ DEFAULTS = DiscriminantConfig()
 class ClassScores(NamedTuple):
     """Released class counts, and tables of scores that are added over the features of a row.
 
-    `tables` has shape (n_tables, n_features, n_cells, n_classes). Each is a way to score with and without
-    covariance, with and without squares; which of them predicts best, only the rows can tell.
+    `tables` has shape (n_tables, n_features, n_cells, n_classes). Each is a way to score, with a fixed
+    variance, the covariance or the spread of the class means, with and without squares; which of them
+    predicts best, only the rows can tell.
     """
 
     counts: FloatArray
@@ -125,14 +131,17 @@ def discriminant_scores(
         shrunk_class_means(moments / counts[:, None], counts, noise, VARIANCE) for moments, noise in sums
     ]
     fixed = np.eye(len(ordered)) / VARIANCE
-    tables = [linear]
+    inverses = [fixed]
     if products or (public is not None and len(ordered) > 1):
         asked = _products(curator, pool, products, ordered, scales, float(counts.sum()), public)
-        inverse = _inverse_covariance(*asked, means[0], counts)
-        tables.append(linear.copy())
-        _add_lines(tables[1], ordered, scales, means[0], counts, inverse)
+        inverses.append(_inverse_covariance(*asked, means[0], counts))
+    if len(ordered) > 1 and len(counts) > 2:  # one feature or two classes differ along one line
+        spread, own = _spread_of_means(means[0], counts), VARIANCE * np.eye(len(ordered))
+        inverses += [np.linalg.inv(own + times * spread).astype(np.float64) for times in config.between]
+    tables = [linear.copy() for _ in inverses]
     if ordered:
-        _add_lines(linear, ordered, scales, means[0], counts, fixed)
+        for table, inverse in zip(tables, inverses, strict=True):
+            _add_lines(table, ordered, scales, means[0], counts, inverse)
     if len(parts) > 1:
         curved = [table.copy() for table in tables]
         for table in curved:
@@ -254,6 +263,14 @@ def _inverse_covariance(
     values = np.maximum(values, max(_LEAST_VARIANCE, 0.7 * noise * math.sqrt(len(products))))
     inverse: FloatArray = vectors / values @ vectors.T
     return inverse
+
+
+def _spread_of_means(means: FloatArray, counts: FloatArray) -> FloatArray:
+    """Covariance of the class means, weighted by rows."""
+    shares = counts / counts.sum()
+    away = means - shares @ means
+    spread: FloatArray = (away.T * shares) @ away
+    return spread
 
 
 def _log_odds(counts: FloatArray, noise: float, class_counts: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from dpforest import forests
 from dpforest._curator import Curator
-from dpforest.forests.guided_classification import DEFAULTS
+from dpforest.forests.guided_classification import DEFAULTS, LinearPart
 from dpforest.forests.guided_config import ClassConfig
 from dpforest.forests.registry import ESTIMATORS
 from dpforest.privacy import NeighboringRelation
@@ -30,8 +30,8 @@ THREE_CLASSES = Schema(FEATURES, Classes(["died", "home", "moved"]))
 class LinearPartForestClassifier(forests.PrivateForestClassifier):
     """The default forest with its linear part even where there are too few rows for it."""
 
-    def _linear_share(self, *_: Any) -> Fraction:
-        return Fraction(2, 5)
+    def _linear_part(self, *_: Any) -> LinearPart:
+        return LinearPart(Fraction(2, 5))
 
     def _n_directions(self, *_: Any) -> int:
         return 0

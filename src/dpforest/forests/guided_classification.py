@@ -58,7 +58,7 @@ from dpforest.schema import Combination, Schema
 
 DEFAULTS = ClassConfig()
 MOST_LEFT_OUT = 2**22  # numbers in a table of scores without one row: some levels of it are made at once
-LINEAR_TABLES = 4  # of scores, that a linear part has at most
+LINEAR_TABLES = 8  # of scores, that a linear part has at most: four covariances, with squares or without
 # Without splits a weight leaves the order of the classes nearly as it is, but discriminants, which take
 # features to be more normal than they are, say too much: log loss 1.18 instead of 1.32 on six tables (study).
 LINEAR_WEIGHTS = tuple((0.0, weight) for weight in (0.3, 0.5, 0.7, 1.0, 1.5, 2.5))
@@ -127,7 +127,8 @@ def least_shares(depth: int, config: ClassConfig = DEFAULTS) -> tuple[Fraction, 
     """
     splits, centres = [Fraction(1)], [Fraction(1)]
     leaves = [config.allocate(config.linear_alone).leaves]
-    for wanted, linear in itertools.product(range(1, depth + 1), (Fraction(0), *config.beside_a_tree)):
+    linear_parts = Fraction(0), *config.beside_a_tree, config.beside_many
+    for wanted, linear in itertools.product(range(1, depth + 1), linear_parts):
         shares = config.allocate(linear)
         leaves.append(shares.leaves)
         for_splits, for_centres = guided_shares(shares.splits, wanted, wanted - 1, True, config.level_ratio)
@@ -165,6 +166,13 @@ def _discriminant_asks(schema: Schema, amount: float, share: Fraction, config: C
         for part, times, n_sums, n_blocks in asked
         if n_blocks
     ]
+
+
+class LinearPart(NamedTuple):
+    """Part of the model's budget for sums over features, and whether they are means by class or fitted."""
+
+    share: Fraction
+    is_discriminant: bool = False
 
 
 class _Leaves(NamedTuple):
@@ -305,7 +313,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
             *_direction_asks(config),
-            *_discriminant_asks(schema, amount, config.linear_alone, config),
+            *_discriminant_asks(schema, amount, config.beside_many, config),  # alone it has more
         ]
 
     def _pairs_of_levels(self, schema: Schema, share: Fraction) -> list[Ask]:
@@ -327,19 +335,18 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         counts = released.astype(np.float64)
         rows = shrunk_counts(counts, sd)
         enough = float(rows.sum()) * self._finite_epsilon
-        linear = self._for_sums(
-            lambda many: self._linear_share(many, rows / rows.sum(), curator.schema), enough
-        )
-        n_directions = self._n_directions(curator, rows, enough, linear)
+        part = self._for_sums(lambda many: self._linear_part(many, rows / rows.sum(), curator.schema), enough)
+        n_directions = self._n_directions(curator, rows, enough, part.share)
         if n_directions:
-            linear = Fraction(0)  # a direction or a tree in its place
+            part = LinearPart(Fraction(0))  # a direction or a tree in its place
+        linear, is_discriminant = part
+        is_fitted = linear > 0 and not is_discriminant
         amount = curator.ledger.plan.amount("model") * linear
-        is_fitted = 0 < linear < config.linear_alone
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
-            linear = Fraction(0)  # too little to draw noise for, or a single class
+            linear, is_fitted = Fraction(0), False  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
         tables = np.empty(0)
-        if linear == config.linear_alone:
+        if is_discriminant:
             found = discriminant_scores(
                 curator, "model", linear, counts, sd, config.discriminant, self._public
             )
@@ -351,7 +358,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         trees, leaves, sd = grown
         if not linear:
             return Trained(trees, leaves, (sd,) * trees.n_trees)
-        if linear < config.linear_alone:
+        if is_fitted:
             of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
             tables = class_scores(*of_part)[None]
             tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
@@ -360,38 +367,38 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         mixture = self._mixture(curator, rows, tables, first, read, enough)
         return Trained(trees, leaves, (sd,) * trees.n_trees, mixture)
 
-    def _for_sums(self, share_at: Callable[[float], Fraction], enough: float) -> Fraction:
+    def _for_sums(self, part_at: Callable[[float], LinearPart], enough: float) -> LinearPart:
         """Part of the budget for sums over features, by a rule that takes rows times epsilon.
 
         Where the rule says none, public rows help: they tell scales and products, so that fewer sums are left
         to ask for, as if there were more rows.
         """
-        share = share_at(enough)
-        return share if share or self._public is None else share_at(enough * self._config.with_public)
+        part = part_at(enough)
+        return part if part.share or self._public is None else part_at(enough * self._config.with_public)
 
-    def _linear_share(
+    def _linear_part(
         self, rows_times_epsilon: float, of_class: NDArray[np.float64], schema: Schema
-    ) -> Fraction:
+    ) -> LinearPart:
         """Part of the model's budget for the linear part; none where its sums would drown in noise.
 
-        A tree that cannot afford a leaf per class leaves all to the linear part, and so does one that only
-        just can while sums over many features are loud. With many rows the linear part needs less.
+        A tree that cannot afford a leaf per class leaves all to a discriminant, and one that only just can,
+        while sums over many features are loud, most. With many rows the linear part needs less.
         """
         config, n_classes = self._config, len(of_class)
         little, some, much = config.beside_a_tree
         n_cells = int(schema.n_cells[: schema.n_features].max())
         if LINEAR_TABLES * schema.n_features * n_cells * n_classes > MAX_TABLE_ENTRIES:
-            return Fraction(0)
+            return LinearPart(Fraction(0))
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
-        alone = common_classes(of_class) >= config.many_classes and per_sum >= config.least_per_sum_alone
+        are_many = common_classes(of_class) >= config.many_classes and per_sum >= config.least_per_sum_alone
         if per_class < config.enough_for_both or per_sum < config.least_per_sum:
-            return config.linear_alone if alone else Fraction(0)
-        if alone and per_class < config.enough_beside_many and per_sum < config.loud_sums:
-            return config.linear_alone
+            return LinearPart(config.linear_alone if are_many else Fraction(0), are_many)
+        if are_many and per_class < config.enough_beside_many and per_sum < config.loud_sums:
+            return LinearPart(config.beside_many, True)
         if per_sum < config.some_per_sum:
-            return much
-        return some if per_sum < config.many_per_sum else little
+            return LinearPart(much)
+        return LinearPart(some if per_sum < config.many_per_sum else little)
 
     def _depth(self, enough: float) -> int:
         most = self._limits.depth

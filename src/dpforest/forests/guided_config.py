@@ -69,8 +69,9 @@ class ClassConfig:
     # from so many on, as common as shares let them count, a starved tree cannot tell them apart: linear part
     many_classes: float = 7.5  # alone ...
     least_per_sum_alone: float = 2  # ... from so many per feature on ...
-    enough_beside_many: float = 1000  # ... and up to here, where sums are still loud:
-    loud_sums: float = 35  # below so many per feature the linear part needs what a tree would take; study
+    enough_beside_many: float = 1000  # ... and up to here beside a small tree, where sums are still loud ...
+    beside_many: Fraction = Fraction(65, 100)  # ... with this part; study: 50 to 80 % are alike, all is worse
+    loud_sums: float = 35  # (below so many per feature), and means by class are surer than a fit; study
     with_public: float = 3  # with public rows, so many times fewer are enough to ask for it at all
     some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
     many_per_sum: float = 2000  # from here on, 20 %
