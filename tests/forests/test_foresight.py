@@ -12,7 +12,11 @@ from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, RandomDec
 from dpforest._curator import watched_by
 from dpforest._curator.payment import EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP, Payments
 from dpforest._rows import LeafCounts, LeafSums, MemoryRows
-from dpforest.audit.subjects import DirectionForestClassifier, LinearPartForestClassifier
+from dpforest.audit.subjects import (
+    DirectionForestClassifier,
+    DiscriminantForestClassifier,
+    LinearPartForestClassifier,
+)
 from dpforest.forests import foresight
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyError
 from dpforest.schema import Classes, Nominal, Numeric, Range, Schema
@@ -21,6 +25,7 @@ from tests.forests.conftest import CLASSIFY, MODELS, REGRESS, fit, patients_tabl
 TABLE = patients_table(40)
 ALL = MODELS | {
     "with a linear part": LinearPartForestClassifier(schema=CLASSIFY),
+    "with a discriminant": DiscriminantForestClassifier(schema=CLASSIFY),
     "with a direction": DirectionForestClassifier(schema=CLASSIFY),
 }
 

@@ -37,6 +37,13 @@ class LinearPartForestClassifier(forests.PrivateForestClassifier):
         return 0
 
 
+class DiscriminantForestClassifier(LinearPartForestClassifier):
+    """The same with means by class in place of fitted weights, as where classes are many."""
+
+    def _linear_part(self, *_: Any) -> LinearPart:
+        return LinearPart(DEFAULTS.beside_many, True)
+
+
 class DirectionForestClassifier(forests.PrivateForestClassifier):
     """The default forest with few directions, one of which nearly always wins against the tree."""
 
@@ -50,7 +57,8 @@ class DirectionForestClassifier(forests.PrivateForestClassifier):
 
 
 SPECIAL: dict[str, Any] = {
-    kind.__name__: kind for kind in (LinearPartForestClassifier, DirectionForestClassifier)
+    kind.__name__: kind
+    for kind in (LinearPartForestClassifier, DiscriminantForestClassifier, DirectionForestClassifier)
 }
 
 # what every estimator can be asked for; without splits the leaves get the whole budget, and flaws show most
@@ -68,6 +76,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "boosted": {"delta": 1e-6, "n_estimators": 2},
         "boosted, three classes": {"delta": 1e-6, "schema": THREE_CLASSES},
     },
+    "DiscriminantForestClassifier": {"three classes": {"schema": THREE_CLASSES}},
     "PrivateForestRegressor": {
         "two trees": {"n_estimators": 2},
         "boosted": {"delta": 1e-6, "n_estimators": 2},
