@@ -10,14 +10,15 @@ from fractions import Fraction
 from dpforest.forests.guided_config import NEVER, ClassConfig, NumberConfig
 
 _WHOLE, _NUMBERS = ClassConfig(), NumberConfig()
+_WITHOUT_DIRECTIONS = replace(_WHOLE, least_for_directions=NEVER)
 
 CLASSES = {
     "without the linear part": replace(
-        _WHOLE, enough_for_both=NEVER, many_classes=NEVER, enough_beyond_directions=0.0
+        _WITHOUT_DIRECTIONS, enough_for_both=NEVER, many_classes=NEVER
     ),
-    "without directions": replace(_WHOLE, enough_beyond_directions=0.0),
+    "without directions": _WITHOUT_DIRECTIONS,
     "without the tree": replace(  # all for the fitted part
-        _WHOLE, enough_beyond_directions=0.0, enough_for_both=0, least_per_sum=0, enough_beside_many=0,
+        _WITHOUT_DIRECTIONS, enough_for_both=0, least_per_sum=0, enough_beside_many=0,
         least_per_sum_alone=NEVER,
         beside_a_tree=(_WHOLE.linear_alone,) * 3,
         few_weights=((0.0, 1.0),), many_weights=((0.0, 1.0),),

@@ -420,6 +420,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     ) -> int:
         """How many directions are compared with a tree: none unless classes are two and rows few."""
         config, n_rows = self._config, float(rows.sum())
+        few = curator.schema.n_features <= config.few_features
+        enough_beyond = config.enough_beyond_few if few else config.enough_beyond_directions
         if linear and rows.min() < config.least_share_for_directions * n_rows:
             return 0
         if (
@@ -428,7 +430,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or self.max_depth is not None
             or self._n_trees() > 1
             or n_rows < config.fewest_rows_for_directions
-            or not config.least_for_directions <= enough < config.enough_beyond_directions
+            or not config.least_for_directions <= enough < enough_beyond
         ):
             return 0
         splits = config.allocate(Fraction(0)).splits

@@ -83,6 +83,9 @@ class ClassConfig:
     # place up to so many ...
     least_for_directions: float = 250
     enough_beyond_directions: float = 2500
+    # ... (with so few features a thousand directions leave little room between them: study, +0.5 points) ...
+    few_features: int = 6
+    enough_beyond_few: float = 15_000
     least_share_for_directions: float = 0.3  # ... if no class is rarer: a linear part ranks rare ones
     fewest_rows_for_directions: float = 200  # however large epsilon is: the best of many fits fewer by chance
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
