@@ -95,16 +95,45 @@ def test_whoever_asks_for_a_tree_gets_one():
 
 
 @pytest.mark.parametrize(
-    ("n", "positive", "is_compared"),
-    [(900, 0.1, True), (1900, 0.5, True), (1900, 0.1, False), (2900, 0.5, False)],
+    ("n", "positive", "epsilon", "is_compared", "is_fitted"),
+    [
+        (900, 0.1, 1.0, True, False),
+        (1900, 0.5, 1.0, True, False),
+        (1900, 0.1, 1.0, False, True),
+        (2900, 0.5, 1.0, True, True),
+        (2900, 0.5, 7.5, False, True),
+    ],
 )
-def test_rare_classes_and_many_rows_keep_their_linear_part(n, positive, is_compared):
+def test_rare_classes_and_many_rows_keep_their_linear_part(n, positive, epsilon, is_compared, is_fitted):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))
     y = (X.sum(axis=1) > np.quantile(X.sum(axis=1), 1 - positive)).astype(int)
-    model = fitted(X, y, epsilon=1.0)
+    model = fitted(X, y, epsilon=epsilon)
     assert any(event.mechanism == NESTED_OR_RIVAL for event in model.ledger_) == is_compared
-    assert (Kind.FITTED_WEIGHTS in kinds(model)) == (not is_compared)
+    assert (Kind.FITTED_WEIGHTS in kinds(model)) == is_fitted
+
+
+def test_where_features_add_up_there_is_a_linear_part_and_no_tree():
+    """With more rows a direction is not the model but says what kind of model is wanted."""
+    X, y = normals(5000)
+    model = fitted(X, y, epsilon=1.0)
+    assert model.trees_.depth == 0
+    assert Kind.FITTED_WEIGHTS in kinds(model)
+    assert Kind.DIRECTION not in kinds(model)
+    assert "so they add up" in model.explain_plan()
+    assert model.ledger_.total() == model.ledger_.plan.total
+    assert model.score(X, y) > 0.94
+
+
+def test_where_they_do_not_there_are_both():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (5000, 20))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = fitted(X, y, epsilon=1.0)
+    assert model.trees_.depth >= 2
+    assert Kind.FITTED_WEIGHTS in kinds(model)
+    assert "and lost" in model.explain_plan()
+    assert model.ledger_.total() == model.ledger_.plan.total
 
 
 def test_without_two_levels_to_compare_with_there_is_a_linear_part():

@@ -16,6 +16,7 @@ from dpforest.audit.subjects import (
     DirectionForestClassifier,
     DiscriminantForestClassifier,
     LinearPartForestClassifier,
+    NoTreeForestClassifier,
 )
 from dpforest.forests import foresight
 from dpforest.privacy import BudgetAccountant, Kind, PrivacyError
@@ -27,6 +28,7 @@ ALL = MODELS | {
     "with a linear part": LinearPartForestClassifier(schema=CLASSIFY),
     "with a discriminant": DiscriminantForestClassifier(schema=CLASSIFY),
     "with a direction": DirectionForestClassifier(schema=CLASSIFY),
+    "with a direction, then a linear part": NoTreeForestClassifier(schema=CLASSIFY),
 }
 
 

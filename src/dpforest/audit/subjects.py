@@ -56,9 +56,25 @@ class DirectionForestClassifier(forests.PrivateForestClassifier):
         return 1
 
 
+class NoTreeForestClassifier(DirectionForestClassifier):
+    """The same where a direction that wins leaves all to fitted weights."""
+
+    _config: ClassVar[ClassConfig] = replace(
+        DirectionForestClassifier._config, enough_beyond_directions=0.0, enough_beyond_few=0.0
+    )
+
+    def _linear_part(self, *_: Any) -> LinearPart:
+        return LinearPart(Fraction(2, 5))
+
+
 SPECIAL: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (LinearPartForestClassifier, DiscriminantForestClassifier, DirectionForestClassifier)
+    for kind in (
+        LinearPartForestClassifier,
+        DiscriminantForestClassifier,
+        DirectionForestClassifier,
+        NoTreeForestClassifier,
+    )
 }
 
 # what every estimator can be asked for; without splits the leaves get the whole budget, and flaws show most
@@ -160,7 +176,7 @@ def every_estimator(epsilon: float = EPSILON) -> dict[str, Any]:
     found = {}
     for name, estimator in {**ESTIMATORS, **SPECIAL}.items():
         schema = REGRESS if "Regressor" in name else CLASSIFY
-        depth = 2 if estimator is DirectionForestClassifier else 1
+        depth = 2 if issubclass(estimator, DirectionForestClassifier) else 1
         small = {"epsilon": epsilon, "n_estimators": 1, "max_depth": depth, "schema": schema}
         if "n_second" in estimator().get_params():
             small["n_second"] = 1

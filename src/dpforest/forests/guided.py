@@ -45,10 +45,11 @@ _PARTS: dict[str, set[Kind]] = {
     "statistics of every leaf": {Kind.LEAF_COUNTS, Kind.LEAF_SUMS},
     "weighing the tree against the linear part": {Kind.PART_WEIGHTS},
 }  # fmt: skip
-# The same where a direction won against the first two levels of a tree.
-_OF_DIRECTION = {
+# The same where a direction won against the first two levels of a tree; the second line, too, if it is not
+# the model but says that features add up.
+_COMPARED = {"splits of the tree": "comparing random directions with the first two levels of a tree"}
+_OF_DIRECTION = _COMPARED | {
     "the linear part": "better directions around the first one",
-    "splits of the tree": "comparing random directions with the first two levels of a tree",
     "weighing the tree against the linear part": "how sure the scores along the direction are",
 }
 
@@ -201,12 +202,13 @@ class GuidedTree(PrivateForest):
             return f"{said}\n{_FROM_PUBLIC_ROWS}" if self._knows_public_rows else said
         plan, depth = self.ledger_.plan, self.trees_.depth
         is_along = any(event.kind is Kind.DIRECTION for event in self.ledger_)
+        is_compared = any(event.mechanism == NESTED_OR_RIVAL for event in self.ledger_)
+        purposes = _OF_DIRECTION if is_along else _COMPARED if is_compared and depth == 0 else {}
         lines = [f"The whole budget is {plan.guarantee}."]
         for part, kinds in _PARTS.items():
             spent = sum(event.cost for event in self.ledger_ if event.kind in kinds)
             if spent:
-                purpose = _OF_DIRECTION.get(part, part) if is_along else part
-                lines.append(f"{float(100 * spent / plan.total):.3g} % went to {purpose}.")
+                lines.append(f"{float(100 * spent / plan.total):.3g} % went to {purposes.get(part, part)}.")
         if self._knows_public_rows:
             lines.append(_FROM_PUBLIC_ROWS)
         if is_regressor(self) and any(event.kind is Kind.FITTED_WEIGHTS for event in self.ledger_):
@@ -220,11 +222,13 @@ class GuidedTree(PrivateForest):
             many = "a tree could not tell so many classes apart"
             if is_along:
                 many = "a direction through all features was chosen, by the rows that it names correctly"
+            elif is_compared:
+                many = "a direction through all features was better than two levels of a tree, so they add up"
             lines.append(f"There are no splits: {few if is_regressor(self) else many}.")
             if is_along and not self._has_additive_part():
                 lines.append("It then did not stand out: class shares are all that the model knows.")
             return "\n".join(lines)
-        if any(event.mechanism == NESTED_OR_RIVAL for event in self.ledger_):
+        if is_compared:
             lines.append("Random directions were compared with the first two levels of the tree, and lost.")
         if self.settings_["max_depth"] is None:
             why = "so that an average leaf stands out of its noise, by a formula of epsilon and a noisy count"

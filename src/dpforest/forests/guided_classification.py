@@ -168,6 +168,19 @@ def _discriminant_asks(schema: Schema, amount: float, share: Fraction, config: C
     ]
 
 
+def _left(curator: Curator) -> Fraction:
+    """Part of the model's budget that nothing was asked for yet."""
+    ledger = curator.ledger
+    spent = sum((event.cost for event in ledger if event.pool == "model"), Fraction(0))
+    return 1 - spent / ledger.plan.amount("model")
+
+
+def _one_leaf(curator: Curator, config: ClassConfig) -> tuple[FlatTrees, NDArray[np.int64], float]:
+    """Fill the one leaf of a tree without splits, in place of a tree that lost against a direction."""
+    tree = FlatTrees.unsplit(1, 0)
+    return tree, *curator.leaf_histograms("model", tree, config.least_leaf)
+
+
 class LinearPart(NamedTuple):
     """Part of the model's budget for sums over features, and whether they are means by class or fitted."""
 
@@ -327,6 +340,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     def _train_purely(self, curator: Curator) -> Trained:
         """Count, grow the tree, learn the linear part, weigh the two; or part two classes along a direction.
 
+        A direction that wins against the tree is the model where rows are few; where they are not, it says
+        that features add up, and there is a linear part alone.
+
         What is asked next follows from what was released before, never from rows. Whichever way a fit goes,
         the parts of the pool "model" that `allocate` or `_along` give out add up to 1, so all cost the same.
         """
@@ -337,7 +353,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         enough = float(rows.sum()) * self._finite_epsilon
         part = self._for_sums(lambda many: self._linear_part(many, rows / rows.sum(), curator.schema), enough)
         n_directions = self._n_directions(curator, rows, enough, part.share)
-        if n_directions:
+        if n_directions and enough < config.directions_alone(curator.schema.n_features):
             part = LinearPart(Fraction(0))  # a direction or a tree in its place
         linear, is_discriminant = part
         is_fitted = linear > 0 and not is_discriminant
@@ -354,7 +370,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         for_tree = float(shares.splits + shares.leaves)
         grown = self._trees(curator, shares, rows, enough * for_tree, n_directions)
         if isinstance(grown, Parted):
-            return self._along(curator, grown, n_directions, rows)
+            if not linear:
+                return self._along(curator, grown, n_directions, rows)
+            grown = _one_leaf(curator, config)  # features add up: all that is left is for the linear part
+            linear = _left(curator) - config.choosing
         trees, leaves, sd = grown
         if not linear:
             return Trained(trees, leaves, (sd,) * trees.n_trees)
@@ -420,8 +439,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     ) -> int:
         """How many directions are compared with a tree: none unless classes are two and rows few."""
         config, n_rows = self._config, float(rows.sum())
-        few = curator.schema.n_features <= config.few_features
-        enough_beyond = config.enough_beyond_few if few else config.enough_beyond_directions
+        alone = enough < config.directions_alone(curator.schema.n_features)
         if linear and rows.min() < config.least_share_for_directions * n_rows:
             return 0
         if (
@@ -430,12 +448,13 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or self.max_depth is not None
             or self._n_trees() > 1
             or n_rows < config.fewest_rows_for_directions
-            or not config.least_for_directions <= enough < enough_beyond
+            or enough < config.least_for_directions
+            or not (alone or (linear and enough < config.enough_for_trees))
         ):
             return 0
-        splits = config.allocate(Fraction(0)).splits
-        tree = "model", splits, self._depth(enough), 2, n_rows, config.level_ratio
-        if 0 not in levels_in_pairs(curator, *tree):
+        shares = config.allocate(Fraction(0) if alone else linear)
+        depth = self._depth(enough * float(shares.splits + shares.leaves))
+        if 0 not in levels_in_pairs(curator, "model", shares.splits, depth, 2, n_rows, config.level_ratio):
             return 0  # nothing to compare them with
         return affordable_directions(curator.schema, n_rows, config.directions)
 
@@ -447,14 +466,11 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]
     ) -> Trained:
         """Spend what is left on directions around one that won against the tree, and on how sure it is."""
-        config, plan = self._config, curator.ledger.plan
-        spent = sum(event.cost for event in curator.ledger if event.pool == "model") / plan.amount("model")
-        weighing, leaf = config.directions.weighing, config.least_leaf
-        steps = 1 - spent - weighing - leaf
+        config = self._config
+        weighing = config.directions.weighing
+        trees, leaves, sd = _one_leaf(curator, config)
         around = found, self._space(curator), float(rows.sum()), n_directions, config.directions
-        found = refined(curator, "model", steps, *around)
-        trees = FlatTrees.unsplit(1, 0)
-        leaves, sd = curator.leaf_histograms("model", trees, leaf)
+        found = refined(curator, "model", _left(curator) - weighing, *around)
         log_shares = np.log(rows / rows.sum())
         ways = weighings(found, log_shares, config.directions)
         best = curator.best_mixture("model", weighing, trees, log_shares, np.zeros((1, 1, 2)), *ways)

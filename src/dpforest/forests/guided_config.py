@@ -83,10 +83,12 @@ class ClassConfig:
     # place up to so many ...
     least_for_directions: float = 250
     enough_beyond_directions: float = 2500
-    # ... (with so few features a thousand directions leave little room between them: study, +0.5 points) ...
+    # ... (with so few features a thousand directions leave little room between them: study, +0.5 points).
     few_features: int = 6
     enough_beyond_few: float = 15_000
-    least_share_for_directions: float = 0.3  # ... if no class is rarer: a linear part ranks rare ones
+    # Up to here one that wins says that features add up: a linear part without a tree; study: +0.3 points.
+    enough_for_trees: float = 20_000
+    least_share_for_directions: float = 0.3  # where a rarer class has a linear part, which ranks it, none
     fewest_rows_for_directions: float = 200  # however large epsilon is: the best of many fits fewer by chance
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
     directions: DirectionConfig = field(default_factory=DirectionConfig)
@@ -119,6 +121,16 @@ class ClassConfig:
     sure_of_weights: float = 2.0  # ... others less, by exp of this times the squared distance; study
     few_weights: Weights = _FEW_WEIGHTS
     many_weights: Weights = _MANY_WEIGHTS
+
+    def directions_alone(self, n_features: int) -> float:
+        """Rows times epsilon up to which there is no linear part beside directions.
+
+        Examples
+        --------
+        >>> ClassConfig().directions_alone(6), ClassConfig().directions_alone(7)
+        (15000, 2500)
+        """
+        return self.enough_beyond_few if n_features <= self.few_features else self.enough_beyond_directions
 
     def allocate(self, linear: Fraction) -> ClassShares:
         """Divide the model's budget.
