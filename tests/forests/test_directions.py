@@ -125,6 +125,16 @@ def test_where_features_add_up_there_is_a_linear_part_and_no_tree():
     assert model.score(X, y) > 0.94
 
 
+def test_a_box_is_not_taken_for_a_sum():
+    """Squares of two features follow it, and won against two levels where they were among the directions."""
+    rng = np.random.default_rng(0)
+    schema = Schema({f"x{i}": Numeric(-1, 1) for i in range(8)}, Classes([0, 1]))
+    for _ in range(3):
+        X = rng.uniform(-1, 1, (3000, 8))
+        model = fitted(X, (np.abs(X[:, :2]) < 0.7).all(axis=1).astype(int), schema, epsilon=1.5)
+        assert model.trees_.depth >= 2
+
+
 def test_where_they_do_not_there_are_both():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, (5000, 20))

@@ -16,6 +16,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
+from dpforest.forests.guided import LINEAR_KINDS
 from dpforest.privacy import BudgetAccountant, Kind, NeighboringRelation, PrivacyError, PrivacyLeakWarning
 from dpforest.schema import Classes, Schema
 from tests.forests.conftest import FEATURES, MODELS, fit, is_classifier, training_target
@@ -305,15 +306,15 @@ def test_a_linear_part_alone_is_not_too_sure_of_itself():
 
 
 @pytest.mark.parametrize(
-    ("n_features", "per_class", "depth", "asked"),
+    ("n_features", "per_class", "depth", "asked", "share"),
     [
-        (30, 400, False, Kind.FEATURE_SUMS),  # a tree could not tell ten classes apart
-        (30, 600, True, Kind.FEATURE_SUMS),  # sums are loud: most goes to them
-        (30, 1100, True, Kind.FITTED_WEIGHTS),
-        (12, 600, True, Kind.FITTED_WEIGHTS),
+        (30, 400, False, Kind.FEATURE_SUMS, 0.93),  # a tree could not tell ten classes apart
+        (30, 600, True, Kind.FEATURE_SUMS, 0.8),  # sums are loud: most goes to them
+        (30, 1100, True, Kind.FITTED_WEIGHTS, 0.5),
+        (12, 600, True, Kind.FITTED_WEIGHTS, 0.5),
     ],
 )
-def test_a_tree_joins_many_classes_once_there_are_rows_enough(n_features, per_class, depth, asked):
+def test_a_tree_joins_many_classes_once_there_are_rows_enough(n_features, per_class, depth, asked, share):
     rng = np.random.default_rng(0)
     centres = 0.5 + 0.1 * rng.normal(size=(10, n_features))
     y = rng.integers(0, 10, 3000)
@@ -323,6 +324,11 @@ def test_a_tree_joins_many_classes_once_there_are_rows_enough(n_features, per_cl
         model.fit(X, y)
     assert (model.trees_.depth > 0) is depth
     assert asked in {event.kind for event in model.ledger_}
+    spent = sum(event.cost for event in model.ledger_ if event.kind in LINEAR_KINDS)
+    whole = model.ledger_.plan.amount("model")
+    assert spent / whole == pytest.approx(
+        {400: 0.93, 600: 0.8 if n_features == 30 else 0.5, 1100: 0.5}[per_class]
+    )
     assert model.ledger_.total() == model.ledger_.plan.total
 
 

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import CategoricalNB
 
 from dpforest._curator import Curator, PrivateTable
 from dpforest._linear import DiscriminantConfig, discriminant_scores
-from dpforest._linear.discriminant import DEFAULTS
+from dpforest._linear.discriminant import DEFAULTS, _spread_of_means
 from dpforest._linear.standard import ordered_features, standard_scales, units
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
@@ -62,6 +62,12 @@ def test_what_all_features_share_does_not_outweigh_the_rest():
     found, _ = scores_of(X, y, schema, config=DiscriminantConfig(loudest_covariance=0))
     plain, some, much = ((predictions(found, number, X, schema) == y).mean() for number in range(3))
     assert plain + 0.1 < some < much - 0.1  # .40, .56, .71
+
+
+def test_the_spread_of_class_means_is_their_covariance_weighted_by_rows():
+    rng = np.random.default_rng(0)
+    means, counts = 3 + rng.normal(size=(9, 4)), rng.integers(1, 100, 9).astype(float)
+    assert np.allclose(_spread_of_means(means, counts), np.cov(means.T, aweights=counts, ddof=0))
 
 
 def test_without_noise_categories_are_naive_bayes():

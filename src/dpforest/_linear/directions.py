@@ -109,9 +109,9 @@ class Space:
         return scores
 
 
-def random_directions(space: Space, n_directions: int, coins: Coins) -> Directions:
+def random_directions(space: Space, n_directions: int, coins: Coins, of_lines: bool = False) -> Directions:
     """Draw directions with public coins: lines, or lines and squares, of all features or of a few."""
-    return _rounded(_drawn(space, n_directions, coins), True, space.is_public)
+    return _rounded(_drawn(space, n_directions, coins, of_lines), True, space.is_public)
 
 
 def directions_around(
@@ -200,11 +200,12 @@ def log_odds_along(found: Parted) -> FloatArray:
     return scores
 
 
-def _drawn(space: Space, n_directions: int, coins: Coins) -> Scores:
-    """Scores of every cell along random directions, all of them equally long."""
+def _drawn(space: Space, n_directions: int, coins: Coins, of_lines: bool = False) -> Scores:
+    """Scores of every cell along random directions, all of them equally long; half of them with squares."""
     n_features = len(space.n_cells)
     scores = np.zeros((n_directions, n_features, max(space.n_cells)), np.float32)
     of_all, with_squares = np.arange(n_directions) % 2 == 0, np.arange(n_directions) % 4 >= 2
+    with_squares &= not of_lines
     few = 2 + (coins(n_directions) % np.uint64(max(min(n_features, _FEW) - 1, 1))).astype(np.int64)
     order = coins(n_directions * n_features).reshape(n_directions, n_features).argsort(axis=1)
     used = of_all[:, None] | (order.argsort(axis=1) < few[:, None])

@@ -23,7 +23,7 @@ from dpforest._trees.growers import (
     guided_shares,
     levels_in_pairs,
 )
-from dpforest._trees.importance import explained_squares, feature_importances
+from dpforest._trees.importance import as_shares, explained_squares, feature_importances
 from dpforest._trees.leaves import (
     class_probabilities,
     class_shares,
@@ -43,6 +43,7 @@ __all__ = [
     "PruningConfig",
     "Prunings",
     "Rivals",
+    "as_shares",
     "cells_for",
     "class_probabilities",
     "class_shares",

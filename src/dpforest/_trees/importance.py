@@ -14,6 +14,8 @@ _LOUDEST = 2.0  # standard deviations of a node's noise below which its rows tel
 _SURE = 2.0  # standard deviations that the gains of a feature must stand out
 _SPREAD_OF_NUMBERS = 0.25  # variance of targets, over that of the law of two ends with their mean
 
+_NOTHING = 1e-12  # in all, below which importances are those of rounding
+
 Floats = NDArray[np.float64]
 
 
@@ -153,3 +155,15 @@ def explained_squares(
         np.add.at(found, trees.feature[:, trees.level(level)], gain / total)
         values, n = (left * values[:, ::2] + right * values[:, 1::2]) / both, left + right
     return found
+
+
+def as_shares(importances: Floats) -> Floats:
+    """Divide importances by their sum; all 0 if they are next to nothing.
+
+    Examples
+    --------
+    >>> as_shares(np.array([1.0, 3.0])), as_shares(np.array([0.0, 1e-14]))
+    (array([0.25, 0.75]), array([0., 0.]))
+    """
+    total = float(importances.sum())
+    return importances / total if total > _NOTHING else np.zeros_like(importances)

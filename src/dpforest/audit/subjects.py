@@ -59,9 +59,7 @@ class DirectionForestClassifier(forests.PrivateForestClassifier):
 class NoTreeForestClassifier(DirectionForestClassifier):
     """The same where a direction that wins leaves all to fitted weights."""
 
-    _config: ClassVar[ClassConfig] = replace(
-        DirectionForestClassifier._config, enough_beyond_directions=0.0, enough_beyond_few=0.0
-    )
+    _config: ClassVar[ClassConfig] = replace(DirectionForestClassifier._config, enough_beyond_directions=0.0)
 
     def _linear_part(self, *_: Any) -> LinearPart:
         return LinearPart(Fraction(2, 5))

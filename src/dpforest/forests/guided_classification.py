@@ -38,6 +38,7 @@ from dpforest._trees import (
     LEAST_FOR_PAIRS,
     Prunings,
     Rivals,
+    as_shares,
     grow_guided_or_part,
     guided_shares,
     levels_in_pairs,
@@ -58,7 +59,9 @@ from dpforest.schema import Combination, Schema
 
 DEFAULTS = ClassConfig()
 MOST_LEFT_OUT = 2**22  # numbers in a table of scores without one row: some levels of it are made at once
-LINEAR_TABLES = 8  # of scores, that a linear part has at most: four covariances, with squares or without
+# Of scores, that a linear part has at most: fitted, and of a discriminant (four covariances, with squares or
+# without them).
+FITTED_TABLES, DISCRIMINANT_TABLES = 4, 8
 # Without splits a weight leaves the order of the classes nearly as it is, but discriminants, which take
 # features to be more normal than they are, say too much: log loss 1.18 instead of 1.32 on six tables (study).
 LINEAR_WEIGHTS = tuple((0.0, weight) for weight in (0.3, 0.5, 0.7, 1.0, 1.5, 2.5))
@@ -267,6 +270,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     Two classes and few rows: the choice of the first two levels is also one among random directions through
     all features. If one of these names more rows correctly, better ones are looked for around it in a few
     more choices, and the model is a sum over features without a tree (see `dpforest._linear.directions`).
+    With more rows, a direction that wins says that features add up: all of the rest goes to the linear part.
     Give `max_depth` to have a tree in any case.
 
     `feature_importances_` speaks of the tree, or of the linear part if there are no splits.
@@ -326,7 +330,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
             *_direction_asks(config),
-            *_discriminant_asks(schema, amount, config.beside_many, config),  # alone it has more
+            *_discriminant_asks(schema, amount, config.beside_many, config),
+            *_discriminant_asks(schema, amount, config.linear_alone, config),
         ]
 
     def _pairs_of_levels(self, schema: Schema, share: Fraction) -> list[Ask]:
@@ -353,7 +358,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         enough = float(rows.sum()) * self._finite_epsilon
         part = self._for_sums(lambda many: self._linear_part(many, rows / rows.sum(), curator.schema), enough)
         n_directions = self._n_directions(curator, rows, enough, part.share)
-        if n_directions and enough < config.directions_alone(curator.schema.n_features):
+        if n_directions and enough < config.enough_beyond_directions:
             part = LinearPart(Fraction(0))  # a direction or a tree in its place
         linear, is_discriminant = part
         is_fitted = linear > 0 and not is_discriminant
@@ -406,11 +411,13 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         config, n_classes = self._config, len(of_class)
         little, some, much = config.beside_a_tree
         n_cells = int(schema.n_cells[: schema.n_features].max())
-        if LINEAR_TABLES * schema.n_features * n_cells * n_classes > MAX_TABLE_ENTRIES:
+        room = MAX_TABLE_ENTRIES // (schema.n_features * n_cells * n_classes)
+        if room < FITTED_TABLES:
             return LinearPart(Fraction(0))
         per_class = rows_times_epsilon / n_classes
         per_sum = per_class / schema.n_features
-        are_many = common_classes(of_class) >= config.many_classes and per_sum >= config.least_per_sum_alone
+        are_many = common_classes(of_class) >= config.many_classes and room >= DISCRIMINANT_TABLES
+        are_many = are_many and per_sum >= config.least_per_sum_alone
         if per_class < config.enough_for_both or per_sum < config.least_per_sum:
             return LinearPart(config.linear_alone if are_many else Fraction(0), are_many)
         if are_many and per_class < config.enough_beside_many and per_sum < config.loud_sums:
@@ -439,7 +446,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     ) -> int:
         """How many directions are compared with a tree: none unless classes are two and rows few."""
         config, n_rows = self._config, float(rows.sum())
-        alone = enough < config.directions_alone(curator.schema.n_features)
+        alone = enough < config.enough_beyond_directions
         if linear and rows.min() < config.least_share_for_directions * n_rows:
             return 0
         if (
@@ -507,7 +514,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         n_columns = math.ceil(curator.schema.n_columns * part)
         rivals = None
         if n_directions:
-            drawn = random_directions(self._space(curator), n_directions, curator.coins.take)
+            # where there is a linear part, too, a box shall not be taken for a sum of squares
+            of_lines = shares.linear > 0
+            drawn = random_directions(self._space(curator), n_directions, curator.coins.take, of_lines)
             rivals = Rivals(drawn, config.odds_of_directions)
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
@@ -595,8 +604,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             return of_tree
         found = additive.spreads(self.schema_.n_cells[: self.schema_.n_features])
         spread = sum(_spread(each) for each in leaves) / n_trees
-        found = found + additive.tree_weight * spread * of_tree
-        return found / max(float(found.sum()), 1e-12)
+        return as_shares(found + additive.tree_weight * spread * of_tree)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)

@@ -70,7 +70,7 @@ class ClassConfig:
     many_classes: float = 7.5  # alone ...
     least_per_sum_alone: float = 2  # ... from so many per feature on ...
     enough_beside_many: float = 1000  # ... and up to here beside a small tree, where sums are still loud ...
-    beside_many: Fraction = Fraction(65, 100)  # ... with this part; study: 50 to 80 % are alike, all is worse
+    beside_many: Fraction = Fraction(80, 100)  # ... with this part; study: 65 and 80 % are alike
     loud_sums: float = 35  # (below so many per feature), and means by class are surer than a fit; study
     with_public: float = 3  # with public rows, so many times fewer are enough to ask for it at all
     some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
@@ -83,10 +83,7 @@ class ClassConfig:
     # place up to so many ...
     least_for_directions: float = 250
     enough_beyond_directions: float = 2500
-    # ... (with so few features a thousand directions leave little room between them: study, +0.5 points).
-    few_features: int = 6
-    enough_beyond_few: float = 15_000
-    # Up to here one that wins says that features add up: a linear part without a tree; study: +0.3 points.
+    # Up to here a line that wins says that features add up: a linear part without a tree; study: +0.3 points.
     enough_for_trees: float = 20_000
     least_share_for_directions: float = 0.3  # where a rarer class has a linear part, which ranks it, none
     fewest_rows_for_directions: float = 200  # however large epsilon is: the best of many fits fewer by chance
@@ -121,16 +118,6 @@ class ClassConfig:
     sure_of_weights: float = 2.0  # ... others less, by exp of this times the squared distance; study
     few_weights: Weights = _FEW_WEIGHTS
     many_weights: Weights = _MANY_WEIGHTS
-
-    def directions_alone(self, n_features: int) -> float:
-        """Rows times epsilon up to which there is no linear part beside directions.
-
-        Examples
-        --------
-        >>> ClassConfig().directions_alone(6), ClassConfig().directions_alone(7)
-        (15000, 2500)
-        """
-        return self.enough_beyond_few if n_features <= self.few_features else self.enough_beyond_directions
 
     def allocate(self, linear: Fraction) -> ClassShares:
         """Divide the model's budget.

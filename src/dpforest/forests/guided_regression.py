@@ -19,7 +19,7 @@ from dpforest._linear import Basis, affordable_basis, fit_additive, number_can_b
 from dpforest._shrinkage import shrunk_means
 from dpforest._structure import Additive, FlatTrees
 from dpforest._structure.additive import UNIT
-from dpforest._trees import explained_squares, grow_guided, guided_shares
+from dpforest._trees import as_shares, explained_squares, grow_guided, guided_shares
 from dpforest.forests.base import PrivateForestRegressorBase
 from dpforest.forests.depths import depth_by_evidence
 from dpforest.forests.docs import shared_parameters
@@ -238,8 +238,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             return super().feature_importances_
         schema, rows = self.schema_, self.leaf_statistics_.sum(axis=2) / self.schema_.range.levels
         found = explained_squares(self.trees_, self.leaf_votes_[..., 0], rows, schema.n_columns)
-        found = schema.share_out(found) + additive.spreads(schema.n_cells[: schema.n_features]) ** 2
-        return found / max(float(found.sum()), 1e-12)
+        return as_shares(schema.share_out(found) + additive.spreads(schema.n_cells[: schema.n_features]) ** 2)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
         votes = super()._sum_parts(cells, n_threads)
