@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,7 @@ def test_whoever_asks_for_a_tree_gets_one():
         (1900, 0.5, 1.0, True, False),
         (1900, 0.1, 1.0, False, True),
         (2900, 0.5, 1.0, True, True),
-        (2900, 0.5, 7.5, False, True),
+        (2900, 0.5, 3.0, False, True),
     ],
 )
 def test_rare_classes_and_many_rows_keep_their_linear_part(n, positive, epsilon, is_compared, is_fitted):
@@ -121,8 +122,23 @@ def test_where_features_add_up_there_is_a_linear_part_and_no_tree():
     assert Kind.FITTED_WEIGHTS in kinds(model)
     assert Kind.DIRECTION not in kinds(model)
     assert "so they add up" in model.explain_plan()
+    assert "splits of the tree" not in model.explain_plan()
     assert model.ledger_.total() == model.ledger_.plan.total
+    whole = model.ledger_.plan.amount("model")
+    spent = {event.kind: event.cost / whole for event in model.ledger_ if event.pool == "model"}
+    assert spent[Kind.LEAF_COUNTS] == Fraction(2, 100)
+    assert spent[Kind.PART_WEIGHTS] == Fraction(5, 100)
+    assert spent[Kind.SPLITS] < Fraction(1, 10)  # the comparison; all of the rest is for the linear part
     assert model.score(X, y) > 0.94
+
+
+def test_few_features_keep_their_tree():
+    rng = np.random.default_rng(0)
+    for n_features in (6, 7):
+        X = rng.normal(size=(3000, n_features))
+        schema = Schema({f"x{i}": Numeric(-6, 6) for i in range(n_features)}, Classes([0, 1]))
+        model = fitted(X, (X.sum(axis=1) > 0).astype(int), schema, epsilon=1.5)
+        assert (model.trees_.depth == 0) is (n_features == 7)
 
 
 def test_a_box_is_not_taken_for_a_sum():
@@ -143,6 +159,7 @@ def test_where_they_do_not_there_are_both():
     assert model.trees_.depth >= 2
     assert Kind.FITTED_WEIGHTS in kinds(model)
     assert "and lost" in model.explain_plan()
+    assert "splits of the tree" in model.explain_plan()
     assert model.ledger_.total() == model.ledger_.plan.total
 
 

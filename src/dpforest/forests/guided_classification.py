@@ -447,6 +447,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         """How many directions are compared with a tree: none unless classes are two and rows few."""
         config, n_rows = self._config, float(rows.sum())
         alone = enough < config.enough_beyond_directions
+        may_add_up = linear > 0 and curator.schema.n_features >= config.fewest_features_to_add_up
         if linear and rows.min() < config.least_share_for_directions * n_rows:
             return 0
         if (
@@ -456,7 +457,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             or self._n_trees() > 1
             or n_rows < config.fewest_rows_for_directions
             or enough < config.least_for_directions
-            or not (alone or (linear and enough < config.enough_for_trees))
+            or not (alone or (may_add_up and enough < config.enough_for_trees))
         ):
             return 0
         shares = config.allocate(Fraction(0) if alone else linear)

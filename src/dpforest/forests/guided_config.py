@@ -83,8 +83,10 @@ class ClassConfig:
     # place up to so many ...
     least_for_directions: float = 250
     enough_beyond_directions: float = 2500
-    # Up to here a line that wins says that features add up: a linear part without a tree; study: +0.3 points.
-    enough_for_trees: float = 20_000
+    # Up to here a line that wins, through so many features, says that they add up: a linear part without a
+    # tree (study: +0.3 points). Beyond, two levels are too few to speak for a tree.
+    enough_for_trees: float = 8000
+    fewest_features_to_add_up: int = 7
     least_share_for_directions: float = 0.3  # where a rarer class has a linear part, which ranks it, none
     fewest_rows_for_directions: float = 200  # however large epsilon is: the best of many fits fewer by chance
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
