@@ -201,7 +201,7 @@ def log_odds_along(found: Parted) -> FloatArray:
 
 
 def _drawn(space: Space, n_directions: int, coins: Coins, of_lines: bool = False) -> Scores:
-    """Scores of every cell along random directions, all of them equally long; half of them with squares."""
+    """Scores of every cell along random directions, all equally long; half with squares, or only lines."""
     n_features = len(space.n_cells)
     scores = np.zeros((n_directions, n_features, max(space.n_cells)), np.float32)
     of_all, with_squares = np.arange(n_directions) % 2 == 0, np.arange(n_directions) % 4 >= 2
