@@ -5,11 +5,9 @@ What is shared with numbers is in `guided`.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -24,10 +22,8 @@ from dpforest._linear import (
     class_scores,
     classes_can_be_fitted,
     discriminant_scores,
-    ordered_features,
     random_directions,
     refined,
-    units,
     weighings,
 )
 from dpforest._shrinkage import shrunk_counts
@@ -40,7 +36,6 @@ from dpforest._trees import (
     Rivals,
     as_shares,
     grow_guided_or_part,
-    guided_shares,
     levels_in_pairs,
     mix_prunings,
     reachable_leaves,
@@ -51,6 +46,7 @@ from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.guided import GuidedTree
 from dpforest.forests.guided_config import ClassConfig, ClassShares
+from dpforest.forests.guided_foresight import direction_asks, discriminant_asks, least_shares
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
@@ -120,55 +116,6 @@ def classes_to_count(
         n_centred = round(math.log2(max(enough_per_class / config.enough_for_centres, 1.0)))
         counted = [CENTRED if m == 1 and level < n_centred else m for level, m in enumerate(counted)]
     return counted
-
-
-@lru_cache(maxsize=32)
-def least_shares(depth: int, config: ClassConfig = DEFAULTS) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the least parts of the model's budget for the splits of a level, its centres, and the leaves.
-
-    With a linear part or without one, with all levels centred, to any depth up to `depth`.
-    """
-    splits, centres = [Fraction(1)], [Fraction(1)]
-    leaves = [config.allocate(config.linear_alone).leaves]
-    linear_parts = Fraction(0), *config.beside_a_tree, config.beside_many
-    for wanted, linear in itertools.product(range(1, depth + 1), linear_parts):
-        shares = config.allocate(linear)
-        leaves.append(shares.leaves)
-        for_splits, for_centres = guided_shares(shares.splits, wanted, wanted - 1, True, config.level_ratio)
-        splits += for_splits
-        centres += for_centres
-    return min(splits), min(centres), min(leaves)
-
-
-def _direction_asks(config: ClassConfig) -> list[Ask]:
-    """State what is asked once a direction has won against two levels, which cost all splits at most."""
-    weighing, leaf = config.directions.weighing, config.least_leaf
-    most_rounds = max(len(steps) for _, steps in config.directions.rounds)
-    return [
-        choose("model", (1 - config.splitting - weighing - leaf) / most_rounds, 1, 1),
-        choose("model", weighing, 1, MIXTURE_UNIT),
-        Ask("model", leaf),
-    ]
-
-
-def _discriminant_asks(schema: Schema, amount: float, share: Fraction, config: ClassConfig) -> list[Ask]:
-    """State what `discriminant_scores` asks with a share of the model's amount."""
-    features, alone = set(ordered_features(schema)), config.discriminant
-    n_ordered, scaling = len(features), share * alone.scaling
-    sums = (share - scaling) * (1 - alone.products) * Fraction(n_ordered, schema.n_features)
-    categories = (share - scaling) * (1 - alone.products) - sums
-    n_categories = sum(int(schema.n_cells[at]) for at in range(schema.n_features) if at not in features)
-    asked = [  # part, times that it is divided, sums, blocks of sums
-        (scaling, 2, n_ordered, n_ordered),
-        (min(config.beside_a_tree) * config.linear.scaling, 2, n_ordered, n_ordered),  # of fitted scores
-        (sums, 1, 1 + 2 * n_ordered, 1 + 2 * n_ordered),
-        (categories, 1, n_categories, schema.n_features - n_ordered),
-    ]
-    return [
-        Ask("model", part / times, reach=units(n_sums, amount * float(part)), blocks=n_blocks)
-        for part, times, n_sums, n_blocks in asked
-        if n_blocks
-    ]
 
 
 def _left(curator: Curator) -> Fraction:
@@ -329,9 +276,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             Ask("model", centres / shape.n_trees),
             Ask("model", leaves / shape.n_trees),
             choose("model", config.choosing, 1, MIXTURE_UNIT),
-            *_direction_asks(config),
-            *_discriminant_asks(schema, amount, config.beside_many, config),
-            *_discriminant_asks(schema, amount, config.linear_alone, config),
+            *direction_asks(config),
+            *discriminant_asks(schema, amount, config.beside_many, config),
+            *discriminant_asks(schema, amount, config.linear_alone, config),
         ]
 
     def _pairs_of_levels(self, schema: Schema, share: Fraction) -> list[Ask]:
@@ -349,7 +296,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         that features add up, and there is a linear part alone.
 
         What is asked next follows from what was released before, never from rows. Whichever way a fit goes,
-        the parts of the pool "model" that `allocate` or `_along` give out add up to 1, so all cost the same.
+        its parts of the pool "model" add up to 1: those of `allocate`, or, once a direction has won, what was
+        asked until then and all that is `_left`. So all ways cost the same.
         """
         config = self._config
         released, sd = curator.class_counts("count")

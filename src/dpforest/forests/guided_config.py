@@ -73,8 +73,8 @@ class ClassConfig:
     beside_many: Fraction = Fraction(80, 100)  # ... with this part; study: 65 and 80 % are alike
     loud_sums: float = 35  # (below so many per feature), and means by class are surer than a fit; study
     with_public: float = 3  # with public rows, so many times fewer are enough to ask for it at all
-    some_per_sum: float = 150  # from here on, 30 % (two classes: 30 % before, too)
-    many_per_sum: float = 2000  # from here on, 20 %
+    some_per_sum: float = 150  # from here on, 40 %
+    many_per_sum: float = 2000  # from here on, 30 %
     linear: LinearConfig = field(default_factory=LinearConfig)
     discriminant: DiscriminantConfig = field(default_factory=DiscriminantConfig)
 
