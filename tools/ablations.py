@@ -28,6 +28,7 @@ CLASSES = {
     ),
     "without sums of two features": replace(_WHOLE, combinations=0),
     "without pairs of levels": replace(_WHOLE, in_pairs=False),
+    "without classes of leaves": replace(_WHOLE, name_leaves=False),
     "without centred scores": replace(_WHOLE, enough_for_centres=NEVER),
     "without counting several classes": replace(_WHOLE, divide_classes=False),
     "without a choice of weights": replace(_WHOLE, few_weights=((1.0, 0.5),), enough_to_choose=NEVER),

@@ -19,7 +19,7 @@ from tests.curator.conftest import CLASSES, rows_of
 RECORDS = [(0.1, "a", 0), (0.6, "b", 1), (0.9, "c", 2)]
 SOURCE = Path(dpforest._curator.__file__).parent
 SAMPLERS = {"exponential", "permute_and_flip", "discrete_laplace", "discrete_gaussian", "block_norm", "Rate"}
-SAMPLERS |= {"perturbed_minimum", "rounded_minimum"}
+SAMPLERS |= {"perturbed_minimum", "rounded_minimum", "nested_exponential", "named_exponential"}
 
 
 class Scribe:

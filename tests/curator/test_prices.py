@@ -105,6 +105,11 @@ def paired(curator):
     return curator.paired_splits("all", tree, 0, slots, WHOLE)
 
 
+def named(curator):
+    tree = FlatTrees.unsplit(1, 2, curator.subsets.left_sets)
+    return curator.named_splits("all", tree, 0, PairColumns(np.arange(2), np.array([3, 5])), WHOLE)
+
+
 def directions(both_ways):
     scores = np.arange(2 * 2 * 6, dtype=np.int16).reshape(2, 2, 6)
     return Directions(scores, np.zeros(2, np.int64), np.ones(2, np.int64), both_ways)
@@ -150,6 +155,8 @@ CASES = {
     "centred_target": Case(TARGET, splits(Utility.CENTRED_TARGET), 4097, 4097, N_TREES),
     # one row in one leaf, and four parts in 4096 for the rounding of logarithms
     "paired_splits": Case(CLASSES, paired, Fraction(4100, 4096), Fraction(4100, 4096)),
+    # the same, and twice 16 more for the logarithms of sums over classes
+    "named_splits": Case(CLASSES, named, Fraction(4132, 4096), Fraction(4132, 4096)),
     "paired_splits_or_direction": Case(TWO, paired_or_direction, Fraction(4100, 4096), Fraction(4100, 4096)),
     "best_direction": Case(TWO, lambda c: c.best_direction("all", WHOLE, directions(both_ways=False)), 1, 1),
     "target_quantile": Case(TARGET, lambda c: c.target_quantile("all", WHOLE, "q", 1, 10), 18, 18),
@@ -240,6 +247,7 @@ STRENGTH = {
     "exponential": 2,
     "nested_exponential": 3,
     "nested_or_rival": 3,
+    "named_exponential": 3,
     "block_norm": 2,
 }
 
@@ -270,7 +278,7 @@ def price(mechanism, strength, moves, pure):
     if pure:
         return epsilon
     # bounded range (Cesar and Rogers 2021) for exponential mechanisms only
-    bounded = ("exponential", "nested_exponential", "nested_or_rival")
+    bounded = ("exponential", "nested_exponential", "nested_or_rival", "named_exponential")
     return epsilon**2 / (8 if mechanism in bounded else 2)
 
 

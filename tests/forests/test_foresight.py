@@ -10,7 +10,14 @@ from sklearn.base import clone
 
 from dpforest import DiPriMeForestClassifier, PrivateForestClassifier, RandomDecisionTreesClassifier
 from dpforest._curator import watched_by
-from dpforest._curator.payment import EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP, Payments
+from dpforest._curator.payment import (
+    EXPONENTIAL,
+    NAMED,
+    NESTED,
+    NESTED_OR_RIVAL,
+    PERMUTE_AND_FLIP,
+    Payments,
+)
 from dpforest._rows import LeafCounts, LeafSums, MemoryRows
 from dpforest.audit.subjects import (
     DirectionForestClassifier,
@@ -258,7 +265,7 @@ def is_foreseen(payment, ask):
     if ask.pool != pool or (ask.mechanism or ("sums" if ask.blocks else "noise")) != kind:
         return False
     stated = Fraction(ask.share) / ask.copies
-    if kind in (EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP):
+    if kind in (EXPONENTIAL, NAMED, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP):
         return stated / ask.reach <= Fraction(share) / values["copies"] / values["score_range"]
     if kind == "sums":
         squared = len(values["blocks"]) * values["bound"] ** 2

@@ -96,17 +96,19 @@ def test_what_is_wrong_with_them_is_said_before_anything_is_charged(table, said)
 
 
 def test_little_budget_is_enough_where_public_rows_tell_the_covariance():
-    """20 features that each tell a little of three classes; noise is fixed."""
+    """20 features that each tell a little of three classes; noise is fixed, the mean of five fits."""
     rng = np.random.default_rng(8)
     y = rng.integers(0, 3, 9400)
     rows = 0.6 * rng.normal(size=(3, 20))[y] + rng.normal(size=(9400, 20))
     private, public, new = rows[:6000], rows[6000:7400], rows[7400:]
-    model = PrivateForestClassifier(epsilon=0.1, bounds=(-6, 6), classes=[0, 1, 2], random_state=0)
-    with pytest.warns(PrivacyLeakWarning, match="random_state"):
-        without = model.fit(private, y[:6000]).score(new, y[7400:])
-    with pytest.warns(PrivacyLeakWarning, match="random_state"):
-        with_them = model.fit(private, y[:6000], X_public=public).score(new, y[7400:])
-    assert with_them > without + 0.02
+    with_them, without = [], []
+    for seed in range(5):
+        model = PrivateForestClassifier(epsilon=0.1, bounds=(-6, 6), classes=[0, 1, 2], random_state=seed)
+        with pytest.warns(PrivacyLeakWarning, match="random_state"):
+            without.append(model.fit(private, y[:6000]).score(new, y[7400:]))
+        with pytest.warns(PrivacyLeakWarning, match="random_state"):
+            with_them.append(model.fit(private, y[:6000], X_public=public).score(new, y[7400:]))
+    assert np.mean(with_them) > np.mean(without) + 0.01
 
 
 def test_the_files_of_the_private_rows_are_not_taken_for_public(tmp_path):

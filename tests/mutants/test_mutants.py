@@ -20,11 +20,12 @@ from tests.curator import test_directions as directions
 from tests.curator import test_fits as fits
 from tests.curator import test_gradients as movements
 from tests.curator import test_largest_tables as largest
+from tests.curator import test_named as named
 from tests.curator import test_pairs as pairs
 from tests.curator import test_sums as sums
 from tests.curator.test_prices import assert_group_privacy, assert_priced
 from tests.estimates import test_categories as naming
-from tests.mechanisms import test_largest_values, test_stopping
+from tests.mechanisms import test_largest_values, test_named, test_stopping
 from tests.mechanisms import test_objective as objective
 from tests.mechanisms.test_likelihood_ratio import (
     test_no_neighbour_changes_a_probability_by_more_than_epsilon as keeps_epsilon,
@@ -110,6 +111,28 @@ MUTANTS = {
         priced("paired_splits"),
     ),
     "two levels at twice epsilon": Mutant(TWICE_THE_RATE, priced("paired_splits")),
+    "rounding of sums over classes not paid for": Mutant(
+        slip(
+            "dpforest.mechanisms.named:named_range",
+            ("NESTED_UNIT * score_range + 36", "NESTED_UNIT * score_range + 4"),
+        ),
+        priced("named_splits"),
+    ),
+    "classes of leaves at twice epsilon": Mutant(TWICE_THE_RATE, priced("named_splits")),
+    "the most common class of a leaf told as it is": Mutant(
+        slip(
+            "dpforest.mechanisms.named:named_exponential",
+            (
+                "named = choose(flat, alike, rate, words, n_threads=n_threads)",
+                "named = flat.argmax(axis=1)",
+            ),
+        ),
+        test_named.check_classes_are_drawn,
+    ),
+    "a leaf counted with the rows of the other": Mutant(
+        slip("dpforest._curator.pairs:PairCandidates._of_leaves", (" - first]", "]")),
+        named.check_classes_of_leaves,
+    ),
     "rivals at twice epsilon": Mutant(TWICE_THE_RATE, priced("paired_splits_or_direction")),
     "directions at twice epsilon": Mutant(TWICE_THE_RATE, priced("best_direction")),
     "a row counted along a direction by its place": Mutant(

@@ -22,7 +22,7 @@ from dpforest._curator.gradients import (
 )
 from dpforest._curator.observer import Look, Observer, watched_by
 from dpforest._curator.pairs import PairColumns
-from dpforest._curator.payment import EXPONENTIAL, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP, Noisy
+from dpforest._curator.payment import EXPONENTIAL, NAMED, NESTED, NESTED_OR_RIVAL, PERMUTE_AND_FLIP, Noisy
 from dpforest._curator.queries import Curator
 from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
@@ -37,6 +37,7 @@ __all__ = [
     "MAX_PER_ROW",
     "MAX_ROWS",
     "MIXTURE_UNIT",
+    "NAMED",
     "NESTED",
     "NESTED_OR_RIVAL",
     "N_BINS",

@@ -7,6 +7,8 @@ boxes and subsets come from `Candidates`, whose arrays have the shapes that the 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpforest._jit import inlined, kernel, part
@@ -451,3 +453,53 @@ def pair_scores(table, alone, begin, moved, sign, first, wanted, seen, scratch, 
                             right[k] += up * (alone[h, k] - seen[h, k])
                     out[0, a, c] = _of_leaves(left, here, wanted, scratch[5], scratch[6])
                     out[1, a, c] = _of_leaves(right, there, wanted, scratch[5], scratch[6])
+
+
+@inlined
+def _soft_leaves(left, both, powers, per_log, fine):
+    """Rows of the most common class of a leaf and of the other, which has the rest, softly: see `named`."""
+    last = powers.shape[0] - 1
+    most, most_of_rest = left[0], both[0] - left[0]
+    for k in range(1, left.shape[0]):
+        most = max(most, left[k])
+        most_of_rest = max(most_of_rest, both[k] - left[k])
+    of_leaf, of_rest = 0.0, 0.0
+    for k in range(left.shape[0]):
+        of_leaf += powers[min(most - left[k], last)]
+        of_rest += powers[min(most_of_rest - (both[k] - left[k]), last)]
+    return fine * (most + most_of_rest) + np.int64(math.floor(per_log * math.log(of_leaf * of_rest)))
+
+
+@kernel
+def soft_pair_scores(table, alone, begin, moved, sign, first, powers, per_log, fine, seen, scratch, out):
+    """Score as `pair_scores` does, each leaf by the logarithm of a sum over its classes.
+
+    In units of 1 / `fine`, `per_log` of them for 1; `powers` are those of the rate (`mechanisms.named`).
+    """
+    n_classes, n_slots = seen.shape[1], first.shape[0] - 1
+    total, here, there, left, right = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    for slot in range(n_slots):
+        for h in range(seen.shape[0]):
+            for k in range(n_classes):
+                seen[h, k] = 0
+        for k in range(n_classes):
+            here[k] = 0
+        for a in range(first[slot], first[slot + 1]):
+            for e in range(begin[a], begin[a + 1]):
+                g = moved[e]
+                _see(table, g, sign[e], seen)
+                for k in range(n_classes):
+                    here[k] += sign[e] * alone[g, k]
+            for k in range(n_classes):
+                there[k] = total[k] - here[k]
+            for other in range(n_slots):
+                for k in range(n_classes):
+                    left[k] = right[k] = 0
+                for c in range(first[other], first[other + 1]):
+                    for e in range(begin[c], begin[c + 1]):
+                        h, up = np.uint64(moved[e]), sign[e]
+                        for k in range(n_classes):
+                            left[k] += up * seen[h, k]
+                            right[k] += up * (alone[h, k] - seen[h, k])
+                    out[0, a, c] = _soft_leaves(left, here, powers, per_log, fine)
+                    out[1, a, c] = _soft_leaves(right, there, powers, per_log, fine)

@@ -3,7 +3,9 @@
 The score of a cut of a node and one cut of each of its children is what the max-operator says of the four
 leaves: the rows that are of the most common classes of their leaf. A row is in one leaf, whose score it
 raises by 0 or 1 and leaves alone all others: W = 1, for two levels as for one. The cut of the left child adds
-`left`, that of the right child `right`; see `dpforest.mechanisms.nested`.
+`left`, that of the right child `right`; see `dpforest.mechanisms.nested`. Where the classes of the leaves
+are drawn with the cuts, a leaf counts the rows of its class, which a row raises by 0 or 1, too: see
+`dpforest.mechanisms.named`.
 
 Every column has a few cuts only, equally far apart inside the node's box: tables are by pairs of groups
 between the cuts.
@@ -11,6 +13,7 @@ between the cuts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from dpforest._curator.utilities import FEATURE_WEIGHT, Subsets
 from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
 from dpforest._threads import zeros
+from dpforest.mechanisms import SoftUnits
 
 LEAST_GROUPS = 10  # of an ordered column: with fewer, two levels together see less than one by one (study)
 GROUPS_WITH_SUMS = 16  # with fewer there are no columns of two features: they would take cuts from the others
@@ -165,16 +169,79 @@ class PairCandidates:
         """
         from dpforest._curator import _kernels
 
+        fill = _kernels.two_class_pair_scores if tables.shape[3] == 2 else _kernels.pair_scores
+        return self._scored(tables, fill, most_common)
+
+    def soft_scores(self, tables: NDArray[Any], finely: SoftUnits) -> NDArray[np.int64]:
+        """Scores of leaves whose classes are drawn too, in finer units: `mechanisms.named`.
+
+        Parameters
+        ----------
+        tables : ndarray
+            As in `scores`.
+        finely : SoftUnits
+            What logarithms of sums over classes are made with.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, 2, n_cuts, n_cuts)
+        """
+        from dpforest._curator import _kernels
+
+        return self._scored(tables, _kernels.soft_pair_scores, *finely)
+
+    def _scored(self, tables: NDArray[Any], fill: Callable[..., None], *how: Any) -> NDArray[np.int64]:
+        """Fill the scores of some nodes by a kernel."""
         n_nodes, n_groups, _, n_classes = tables.shape
         every, first = np.arange(n_groups), self.first_group[1]
         seen, scratch = zeros((n_groups, n_classes), np.int64), zeros((7, n_classes), np.int64)
         out = np.empty((n_nodes, 2, self.n_cuts, self.n_cuts), np.int64)
-        fill = _kernels.two_class_pair_scores if n_classes == 2 else _kernels.pair_scores
         for table, found in zip(tables, out, strict=True):
             alone = table[every, every].astype(np.int64)
             scratch[0] = alone[:first].sum(axis=0)  # every row has one group of a column
-            fill(table, alone, *self._changes, self.first_cut, most_common, seen, scratch, found)
+            fill(table, alone, *self._changes, self.first_cut, *how, seen, scratch, found)
         return out
+
+    def leaf_counts(self, tables: NDArray[Any], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Class counts of the leaves that chosen cuts of some nodes come to, left child first.
+
+        Parameters
+        ----------
+        tables : ndarray
+            As in `scores`.
+        chosen : ndarray of shape (n_nodes, 3)
+            Cuts of every node, its left and its right child; -1 sends everything left.
+
+        Returns
+        -------
+        ndarray of shape (n_nodes, 4, n_classes)
+        """
+        return np.stack([self._of_leaves(*given) for given in zip(tables, chosen.tolist(), strict=True)])
+
+    def _of_leaves(self, table: NDArray[Any], cuts: list[int]) -> NDArray[np.int64]:
+        """Class counts of the leaves of one node."""
+        every = np.arange(len(table))
+        alone = table[every, every].astype(np.int64)
+        total = alone[: self.first_group[1]].sum(axis=0)
+        if cuts[0] < 0:
+            return np.stack([total, *[np.zeros_like(total)] * 3])
+        one, *others = (self._left_groups(cut) for cut in cuts)
+        left, leaves = alone[one].sum(axis=0), []
+        for is_right, other in enumerate(others):
+            both = table[np.minimum.outer(one, other), np.maximum.outer(one, other)]
+            first = both.sum(axis=(0, 1), dtype=np.int64)  # a row has one group of a column
+            if is_right:
+                first = alone[other].sum(axis=0) - first
+            leaves += [first, (total - left if is_right else left) - first]
+        return np.stack(leaves)
+
+    def _left_groups(self, cut: int) -> NDArray[np.int64]:
+        """Return the groups that a cut sends left."""
+        slot = int(np.searchsorted(self.first_cut, cut, side="right")) - 1
+        at, begin = cut - int(self.first_cut[slot]), int(self.first_group[slot])
+        if slot in self.sets:
+            return begin + np.flatnonzero(self.sets[slot][at])
+        return np.arange(begin, begin + at + 1)
 
     @cached_property
     def _changes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -213,6 +280,25 @@ class PairCandidates:
         -------
         feature, threshold : ndarray of shape (1, 3 * n_nodes), int32
         """
+        feature, threshold, _ = self._split(chosen, trees, level)
+        return feature, threshold
+
+    def split_named(
+        self, chosen: NDArray[np.int64], trees: FlatTrees, level: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """Column and threshold as `split` has them, and the classes of all leaves, which `chosen` ends on.
+
+        A child that sends everything left where its cut sent everything right has its leaves in turn.
+        """
+        feature, threshold, turned = self._split(chosen[:, :3], trees, level)
+        classes = chosen[:, 3:].reshape(-1, 2).copy()
+        classes[turned] = classes[turned, ::-1]
+        return feature, threshold, classes.ravel()
+
+    def _split(
+        self, chosen: NDArray[np.int64], trees: FlatTrees, level: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """Column, threshold, and which children would have sent everything right."""
         n_nodes = len(chosen)
         cuts = np.concatenate([chosen[:, 0], chosen[:, 1:].ravel()])
         nodes = np.concatenate([np.arange(n_nodes), np.repeat(np.arange(n_nodes), 2)])
@@ -223,24 +309,27 @@ class PairCandidates:
         here = trees.level(level)
         grown.feature[0, here], grown.threshold[0, here] = feature[:n_nodes], threshold[:n_nodes]
         lower = threshold[n_nodes:]  # a view: the cuts of the node's box may be none of its child's
-        lower[~_cuts_something(grown, level + 1, feature[n_nodes:], lower, self.n_cells)] = EVERYTHING_LEFT
-        return feature[None], threshold[None]
+        cuts_something, goes_right = _sides(grown, level + 1, feature[n_nodes:], lower, self.n_cells)
+        turned = goes_right & ~cuts_something & (cuts[n_nodes:] >= 0)
+        lower[~cuts_something] = EVERYTHING_LEFT
+        return feature[None], threshold[None], turned
 
 
-def _cuts_something(
+def _sides(
     trees: FlatTrees,
     level: int,
     feature: NDArray[np.int32],
     threshold: NDArray[np.int32],
     n_cells: NDArray[np.int32],
-) -> NDArray[np.bool_]:
-    """Tell of every node of a level whether a cut leaves cells of its box on both sides."""
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell of every node of a level whether a cut leaves cells of its box on both sides, and none left."""
     low, high, members = (found[0, :, 0] for found in trees.boxes(level, feature[None, :, None], n_cells))
     is_set = threshold < 0
     left = trees.left_sets[np.where(is_set, -threshold - 1, 0)]
     inside = (members & left).sum(axis=1)
     of_sets = (inside > 0) & (inside < members.sum(axis=1))
-    return np.where(is_set, of_sets, (low <= threshold) & (threshold < high))
+    both = np.where(is_set, of_sets, (low <= threshold) & (threshold < high))
+    return both, np.where(is_set, inside == 0, threshold < low)
 
 
 @dataclass(frozen=True)

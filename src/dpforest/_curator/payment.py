@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,8 @@ from dpforest.privacy.exact import float_at_least
 EXPONENTIAL, PERMUTE_AND_FLIP = "exponential mechanism", "permute-and-flip"
 NESTED = "nested exponential mechanism"
 NESTED_OR_RIVAL = "nested exponential mechanism with rivals"
-BOUNDED_RANGE = (EXPONENTIAL, NESTED, NESTED_OR_RIVAL)  # all of them exponential mechanisms
+NAMED = "nested exponential mechanism with classes"
+BOUNDED_RANGE = (EXPONENTIAL, NESTED, NESTED_OR_RIVAL, NAMED)  # all of them exponential mechanisms
 LAPLACE, GAUSSIAN, BLOCK_NORM = "discrete Laplace", "discrete Gaussian", "block norm"
 PERTURBED = "objective perturbation"
 NO_CANDIDATE = -1
@@ -45,6 +46,16 @@ Mechanism: TypeAlias = Callable[..., NDArray[np.int64]]
 # Private scores and public base weights (0: not a candidate; left out: all alike) in, the index of one
 # candidate in every row out; `NO_CANDIDATE` where there is none.
 Choice: TypeAlias = Mechanism
+
+
+class PairLeaves(Protocol):
+    """Cuts of two levels: what their tables say of leaves (`pairs.PairCandidates`)."""
+
+    def soft_scores(self, tables: NDArray[Any], finely: mechanisms.SoftUnits) -> NDArray[np.int64]:
+        """Score all cuts of both children of every cut, leaves by logarithms of sums over their classes."""
+
+    def leaf_counts(self, tables: NDArray[Any], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count the rows of the four leaves of chosen cuts by class."""
 
 
 class Noisy(NamedTuple):
@@ -245,7 +256,14 @@ class Payments:
         return Fit(minimum, terms.known.ridge)
 
     def for_choice(
-        self, pool: str, share: Fraction, query: Query, copies: int, score_range: int, mechanism: str
+        self,
+        pool: str,
+        share: Fraction,
+        query: Query,
+        copies: int,
+        score_range: int,
+        mechanism: str,
+        leaves: PairLeaves | None = None,
     ) -> Choice:
         """Charge for one choice in every node and return the mechanism that makes it.
 
@@ -258,6 +276,8 @@ class Payments:
         mechanism : str
             One of `BOUNDED_RANGE`, which cost epsilon**2 / 8 under zCDP, or `PERMUTE_AND_FLIP`, which costs
             epsilon**2 / 2.
+        leaves : PairLeaves, optional
+            Of `NAMED`, how its tables are scored, and counts of leaves; public.
         """
         amount = self.ledger.plan.amount(pool) * share / copies
         if self._is_pure:
@@ -268,9 +288,10 @@ class Payments:
             epsilon = pure_epsilon_from_rho(amount)
         if self._noiseless:
             epsilon = _SHARPEST * score_range
-        unit, is_nested = 1, mechanism in (NESTED, NESTED_OR_RIVAL)
+        unit, is_nested = 1, mechanism in (NESTED, NESTED_OR_RIVAL, NAMED)
         if is_nested:  # scores are weighed in finer units, and pay for their rounding
-            unit, score_range = mechanisms.NESTED_UNIT, mechanisms.nested_range(score_range)
+            widened = mechanisms.named_range if mechanism == NAMED else mechanisms.nested_range
+            unit, score_range = mechanisms.NESTED_UNIT, widened(score_range)
         rate = Rate.floor(epsilon * unit / score_range)
         if is_nested and rate.value < mechanisms.SMALLEST_NESTED_RATE.value:
             raise ValueError("The budget is too small for a nested choice; choose one level at a time.")
@@ -286,6 +307,8 @@ class Payments:
             )
         if mechanism == NESTED_OR_RIVAL:
             return self._sell(look, partial(_nested_or_rival, rate, self._words, self._n_threads))
+        if mechanism == NAMED:
+            return self._sell(look, partial(_named, rate, self._words, self._n_threads, leaves))
         if mechanism == PERMUTE_AND_FLIP:
             return self._sell(look, lambda scores: mechanisms.permute_and_flip(scores, rate, self._words))
         return self._sell(
@@ -355,6 +378,26 @@ def _nested_or_rival(
     return mechanisms.nested_or_rival(
         scores[:, 0], scores[:, 1], base, rate, rivals, float(odds[0]), words, n_threads
     )
+
+
+def _named(
+    rate: Rate,
+    words: RandomWords,
+    n_threads: int,
+    leaves: PairLeaves | None,
+    tables: NDArray[Any],
+    base: NDArray[np.int64],
+    first_group: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Run the mechanism on the rows of nodes by pairs of groups, which all counts of leaves follow from.
+
+    `first_group` says where the groups of every column begin: who measures how far tables move needs it.
+    """
+    if leaves is None:
+        raise TypeError("Classes of leaves need to know how leaves are counted.")
+    scores = leaves.soft_scores(tables, mechanisms.soft_units(rate))
+    counts = partial(leaves.leaf_counts, tables)
+    return mechanisms.named_exponential(scores[:, 0], scores[:, 1], base, rate, counts, words, n_threads)
 
 
 def with_rivals(

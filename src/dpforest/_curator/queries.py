@@ -48,6 +48,7 @@ from dpforest._curator.observer import observer_of, question
 from dpforest._curator.pairs import PairCandidates, PairColumns
 from dpforest._curator.payment import (
     EXPONENTIAL,
+    NAMED,
     NESTED,
     NESTED_OR_RIVAL,
     PERMUTE_AND_FLIP,
@@ -301,6 +302,35 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         for nodes, scores in ahead(scored, chunks, self._n_threads):
             chosen[nodes] = choose(scores, candidates.base[nodes])
         return candidates.split(chosen, trees, level)
+
+    @question
+    def named_splits(
+        self, pool: str, trees: FlatTrees, level: int, slots: PairColumns, share: Fraction
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """Release cuts as `paired_splits` does, and the classes of the leaves below them, chosen with them.
+
+        A candidate has a class for each of the four leaves of a node, and is worth the rows whose leaf has
+        their own class: one more row raises that by 0 or 1, so W = 1, and the classes cost nothing.
+
+        Returns
+        -------
+        feature, threshold : ndarray of shape (1, 3 * 2**level), int32
+            As there.
+        classes : ndarray of shape (4 * 2**level,), int64
+            Of the leaves two levels below.
+        """
+        self._demand_row_privacy()
+        query = Query(Kind.SPLITS, "two levels and the classes of their leaves", level)
+        candidates = PairCandidates.of_level(trees, level, slots, self.schema.n_cells, self.subsets)
+        choose = self._pay.for_choice(pool, share, query, self._copies(trees), 1, NAMED, candidates)
+        tables = self._pair_tables(trees, level, candidates)
+        n_nodes = len(tables)
+        size = max(1, CHUNK_ENTRIES // candidates.n_cuts**2)
+        chosen = np.empty((n_nodes, 7), np.int64)
+        for at in range(0, n_nodes, size):
+            nodes = slice(at, min(at + size, n_nodes))
+            chosen[nodes] = choose(tables[nodes], candidates.base[nodes], candidates.first_group)
+        return candidates.split_named(chosen, trees, level)
 
     @question
     def paired_splits_or_direction(

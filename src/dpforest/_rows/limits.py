@@ -19,6 +19,7 @@ centred, numbers, before rescaling           N G = 2**56           abs(S - m n) 
   both, rescaled                             2048 N = 2**51        see `_curator._kernels._rescaled`
 rows of four leaves, in units of 1 / 4096    2 x 4096 N = 2**53    see `mechanisms.nested`
   the same with logarithms of sums           + 2**36               at rates of 2**-13 and more
+rows of two leaves, softly, in 1 / 1024      1024 N + 2**28        logarithms of sums over 2**16 classes
 rows named correctly, in units of 1 / 4096   4096 N + 2**36        shifted likewise: `rival_shift`
 places along directions                      2**31                 2**16 features, scores of 16 bits
 n entropy and its parts                      2 x 2**14 N = 2**55   each row adds at most W < 2**14

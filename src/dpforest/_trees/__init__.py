@@ -1,8 +1,8 @@
 """Growing, filling and reading trees: everything between the curator and the estimators.
 
 `growers` asks the curator for splits, `prediction` sends new rows through finished trees, `leaves` turns
-released leaf statistics into votes, `pruning` and `prunings` take noise out of them, `explaining` takes
-predictions apart.
+released leaf statistics into votes, `pruning` and `prunings` take noise out of them, `naming` reads classes
+that were chosen for leaves, `explaining` takes predictions apart.
 """
 
 from dpforest._trees.explaining import Explanation, explain
@@ -10,6 +10,7 @@ from dpforest._trees.growers import (
     CENTRED,
     LEAST_FOR_PAIRS,
     ROOT_TWO,
+    Grown,
     Rivals,
     geometric_shares,
     grow_best_median,
@@ -31,6 +32,7 @@ from dpforest._trees.leaves import (
     majority_votes,
     target_means,
 )
+from dpforest._trees.naming import named_shares, with_names
 from dpforest._trees.prediction import cells_for, find_leaves, sum_leaf_values
 from dpforest._trees.pruning import prune_by_errors, prune_by_gini, reachable_leaves
 from dpforest._trees.prunings import PruningConfig, Prunings, mix_prunings
@@ -40,6 +42,7 @@ __all__ = [
     "LEAST_FOR_PAIRS",
     "ROOT_TWO",
     "Explanation",
+    "Grown",
     "PruningConfig",
     "Prunings",
     "Rivals",
@@ -65,9 +68,11 @@ __all__ = [
     "levels_in_pairs",
     "majority_votes",
     "mix_prunings",
+    "named_shares",
     "prune_by_errors",
     "prune_by_gini",
     "reachable_leaves",
     "sum_leaf_values",
     "target_means",
+    "with_names",
 ]

@@ -230,8 +230,15 @@ def _doubling_shares(n_levels: int) -> list[Fraction]:
 def grow_guided(*given: Any, **named: Any) -> FlatTrees:
     """Grow one tree as `grow_guided_or_part` does, with nothing to compare it with."""
     found = grow_guided_or_part(*given, **named)
-    assert isinstance(found, FlatTrees)  # a direction can win only where there are rivals
-    return found
+    assert isinstance(found, Grown)  # a direction can win only where there are rivals
+    return found.trees
+
+
+class Grown(NamedTuple):
+    """A tree, and the classes of its leaves, if they were chosen with its last two levels."""
+
+    trees: FlatTrees
+    classes: NDArray[np.int64] | None = None
 
 
 class Rivals(NamedTuple):
@@ -253,7 +260,8 @@ def grow_guided_or_part(
     n_columns: int | None = None,
     rows: float | None = None,
     rivals: Rivals | None = None,
-) -> FlatTrees | Parted:
+    name_leaves: bool = False,
+) -> Grown | Parted:
     """Grow one tree whose splits, feature and cut together, are chosen by the target.
 
     Two levels at a time are chosen together where there is room for their tables, by the max-operator, for
@@ -289,6 +297,9 @@ def grow_guided_or_part(
         Directions through all features, for two classes. If one of them parts these better than the first
         two levels do together, it is returned instead of a tree; where there is no room for two levels
         together, nothing is compared.
+    name_leaves : bool
+        Choose the classes of the leaves with the last two levels, for nothing, if these are chosen together
+        and not against rivals.
     """
     n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
@@ -303,6 +314,7 @@ def grow_guided_or_part(
     above = root[None]
     second: Level | None = None  # of a pair of levels, what was chosen for the lower one
     of_root: Level | None = None  # what won against the rivals
+    classes: NDArray[np.int64] | None = None
     if rivals is not None and 0 in pairs:
         unsplit = FlatTrees.unsplit(1, depth, curator.subsets.left_sets)
         both = shares[0] + shares[1]
@@ -312,7 +324,7 @@ def grow_guided_or_part(
         of_root = won
 
     def level(trees: FlatTrees, at: int) -> Level:
-        nonlocal above, second
+        nonlocal above, second, classes
         if at > 0:
             above = np.repeat(above, 2, axis=0)
         if second is not None:
@@ -321,7 +333,10 @@ def grow_guided_or_part(
         if at in pairs:
             both, wanted = shares[at] + shares[at + 1], max(counted[at + 1], 1)
             found = of_root if at == 0 and of_root is not None else None
-            if found is None:
+            if found is None and name_leaves and at == depth - 2:
+                *cuts, classes = curator.named_splits(pool, trees, at, pairs[at], both)
+                found = cuts[0], cuts[1]
+            elif found is None:
                 found = curator.paired_splits(pool, trees, at, pairs[at], both, wanted, number)
             first, second = ((found[0][:, part], found[1][:, part]) for part in _upper_and_lower(at))
             return first
@@ -340,7 +355,7 @@ def grow_guided_or_part(
             centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
         return curator.splits(pool, trees, at, features, score, part, centres, tree=number)
 
-    return grow(curator, 1, depth, level)
+    return Grown(grow(curator, 1, depth, level), classes)
 
 
 def levels_in_pairs(

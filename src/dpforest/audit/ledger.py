@@ -123,7 +123,7 @@ def _cost(
         epsilon = strength * look.public_number("score_range")
     if pure:
         return epsilon
-    has_bounded_range = kind in ("exponential", "nested_exponential", "nested_or_rival")
+    has_bounded_range = kind in ("exponential", "nested_exponential", "nested_or_rival", "named_exponential")
     return epsilon**2 / (8 if has_bounded_range else 2)
 
 
@@ -190,6 +190,7 @@ _STRENGTH: dict[str, tuple[int | slice, Callable[[Any], Fraction]]] = {
     "exponential": (2, lambda rate: rate.value),
     "nested_exponential": (3, lambda rate: rate.value / mechanisms.NESTED_UNIT),
     "nested_or_rival": (3, lambda rate: rate.value / mechanisms.NESTED_UNIT),
+    "named_exponential": (3, lambda rate: rate.value / mechanisms.NESTED_UNIT),
     "permute_and_flip": (1, lambda rate: rate.value),
     "perturbed_minimum": (slice(2), lambda public: mechanisms.perturbed_cost(*public)),
 }

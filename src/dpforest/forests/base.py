@@ -90,6 +90,8 @@ class PrivateForest(Charging, Foreseeing, Releasing, Walking):
         Released noisy leaf statistics; all predictions follow from them.
     leaf_noises_ : tuple of float
         Standard deviation of the noise in the leaf statistics of each tree; empty if there is not one.
+    leaf_classes_ : ndarray or None
+        Released class of every leaf, where classes were chosen with the cuts.
     leaf_votes_ : ndarray
         What each leaf adds to a prediction.
     additive_ : Additive or None

@@ -27,6 +27,18 @@ def depth_by_evidence(rows_times_epsilon: float, per_leaf: float, low: int, high
     return min(max(round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf)), low), high)
 
 
+def even_depth_by_evidence(rows_times_epsilon: float, per_leaf: float, low: int, high: int) -> int:
+    """Return the same for trees that have an even number of levels.
+
+    Examples
+    --------
+    >>> even_depth_by_evidence(30_000, 60, 2, 10), even_depth_by_evidence(30_000, 60, 2, 7)
+    (8, 6)
+    """
+    halves = round(math.log2(max(rows_times_epsilon, 1.0) / per_leaf) / 2)
+    return 2 * min(max(halves, low // 2), high // 2)
+
+
 def depth_by_occupancy(n_rows: float, n_trees: int, expected_leaf_rows: float) -> int:
     """Deepest complete trees whose leaves hold `expected_leaf_rows` rows on average.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import FROM_PUBLIC_ROWS, NESTED_OR_RIVAL, Curator
+from dpforest._curator import FROM_PUBLIC_ROWS, NAMED, NESTED_OR_RIVAL, Curator
 from dpforest._structure.additive import UNIT
 from dpforest.forests import boosted
 from dpforest.forests.base import PrivateForest, refuse
@@ -236,6 +236,8 @@ class GuidedTree(PrivateForest):
             why = "as max_depth says"
         rows, n_trees = float(self._rows_released()), self.trees_.n_trees
         which = "The tree" if n_trees == 1 else f"Each of the {n_trees} trees"
+        if any(event.mechanism == NAMED for event in self.ledger_):
+            lines.append("The classes of the leaves were chosen with the last two levels, for nothing.")
         lines.append(
             f"{which} has {depth} levels, {why}; the leaves hold about {rows / 2**depth:.0f} rows each."
         )

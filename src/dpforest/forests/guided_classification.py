@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import MIXTURE_UNIT, NESTED, NESTED_OR_RIVAL, Curator, Parted, Utility
+from dpforest._curator import MIXTURE_UNIT, NAMED, NESTED, NESTED_OR_RIVAL, Curator, Parted, Utility
 from dpforest._linear import (
     Space,
     affordable_directions,
@@ -38,10 +38,12 @@ from dpforest._trees import (
     grow_guided_or_part,
     levels_in_pairs,
     mix_prunings,
+    named_shares,
     reachable_leaves,
+    with_names,
 )
 from dpforest.forests.base import PrivateForestClassifierBase
-from dpforest.forests.depths import depth_by_evidence
+from dpforest.forests.depths import depth_by_evidence, even_depth_by_evidence
 from dpforest.forests.docs import shared_parameters
 from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.guided import GuidedTree
@@ -125,10 +127,22 @@ def _left(curator: Curator) -> Fraction:
     return 1 - spent / ledger.plan.amount("model")
 
 
-def _one_leaf(curator: Curator, config: ClassConfig) -> tuple[FlatTrees, NDArray[np.int64], float]:
+class _Filled(NamedTuple):
+    """Trees, noisy class counts of their leaves, the deviation of that noise, and classes of the leaves.
+
+    The last only of a single tree, if they were chosen with its cuts.
+    """
+
+    trees: FlatTrees
+    counts: NDArray[np.int64]
+    sd: float
+    classes: NDArray[np.int64] | None = None
+
+
+def _one_leaf(curator: Curator, config: ClassConfig) -> _Filled:
     """Fill the one leaf of a tree without splits, in place of a tree that lost against a direction."""
     tree = FlatTrees.unsplit(1, 0)
-    return tree, *curator.leaf_histograms("model", tree, config.least_leaf)
+    return _Filled(tree, *curator.leaf_histograms("model", tree, config.least_leaf))
 
 
 class LinearPart(NamedTuple):
@@ -139,11 +153,16 @@ class LinearPart(NamedTuple):
 
 
 class _Leaves(NamedTuple):
-    """What released counts say about the leaves: shares of classes, and those of all leaves together."""
+    """What was released about the leaves: shares of classes, and those of all leaves together.
+
+    `named` are the shares that the chosen class of a leaf speaks for, where there is one; `shares` have them
+    in it.
+    """
 
     shares: NDArray[np.float64]
     prior: NDArray[np.float64]
     prunings: Prunings
+    named: NDArray[np.float64] | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -156,14 +175,22 @@ class _Leaves(NamedTuple):
         n_leaves, n_classes = self.shares.shape
         if n_leaves * n_classes**2 > MOST_LEFT_OUT:
             return self.scores[:, None]
-        found: NDArray[np.float64] = np.log(self.prunings.left_out_shares() / self.prior)
+        left_out = self.prunings.left_out_shares()
+        if self.named is not None:
+            left_out = with_names(left_out, self.named[:, None])
+        found: NDArray[np.float64] = np.log(left_out / self.prior)
         return found
 
 
 def _read_leaves(
-    trees: FlatTrees, counts: NDArray[np.int64], noise_sd: float, ledger: Ledger, config: ClassConfig
+    trees: FlatTrees,
+    counts: NDArray[np.int64],
+    noise_sd: float,
+    ledger: Ledger,
+    config: ClassConfig,
+    classes: NDArray[np.int64] | None = None,
 ) -> _Leaves:
-    """Make shares of the counts of a tree's leaves, by a mixture over its prunings."""
+    """Make shares of the counts of a tree's leaves, by a mixture over its prunings, and of their classes."""
     reachable = reachable_leaves(trees)[0]
     total = (counts * reachable[:, None]).sum(axis=0).astype(np.float64)
     prior = shrunk_counts(total, noise_sd * math.sqrt(reachable.sum()))
@@ -171,10 +198,13 @@ def _read_leaves(
     epsilons = np.zeros(trees.depth)
     for event in ledger:
         if event.kind is Kind.SPLITS and event.level is not None:
-            n_levels = 2 if event.mechanism in (NESTED, NESTED_OR_RIVAL) else 1
+            n_levels = 2 if event.mechanism in (NESTED, NESTED_OR_RIVAL, NAMED) else 1
             levels = slice(event.level, event.level + n_levels)
             epsilons[levels] = float(str(event.parameters["epsilon"])) / n_levels
     found = mix_prunings(counts, noise_sd, prior, reachable, epsilons, config.prunings)
+    if classes is not None:
+        named = named_shares(counts * reachable[:, None], noise_sd, classes, prior)
+        return _Leaves(with_names(found.leaf_shares(), named), prior, found, named)
     if config.mix_prunings:
         return _Leaves(found.leaf_shares(), prior, found)
     positive = counts.clip(0) + 1e-3 * prior
@@ -213,6 +243,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
     the children's labels with the node's own noisy class shares, if there are rows enough. Leaves release
     noisy class counts, which are drawn towards their ancestors as far as noise explains the difference, so
     that `predict_proba` can be used.
+
+    The classes of the leaves are chosen with the last two levels, in the same choice and for nothing, where
+    these are chosen together and leaves have rows enough: most of the budget is for splits then, and counts
+    only say how sure the classes are.
 
     Two classes and few rows: the choice of the first two levels is also one among random directions through
     all features. If one of these names more rows correctly, better ones are looked for around it in a few
@@ -287,7 +321,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if amount < LEAST_FOR_PAIRS:
             return []
         faintest = max(share, LEAST_FOR_PAIRS / amount), 1, Utility.MAX_OPERATOR.range_for(schema)
-        return [choose("model", *faintest, mechanism) for mechanism in (NESTED, NESTED_OR_RIVAL)]
+        return [choose("model", *faintest, mechanism) for mechanism in (NESTED, NESTED_OR_RIVAL, NAMED)]
 
     def _train_purely(self, curator: Curator) -> Trained:
         """Count, grow the tree, learn the linear part, weigh the two; or part two classes along a direction.
@@ -327,17 +361,17 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
                 return self._along(curator, grown, n_directions, rows)
             grown = _one_leaf(curator, config)  # features add up: all that is left is for the linear part
             linear = _left(curator) - config.choosing
-        trees, leaves, sd = grown
+        trees, leaves, sd, classes = grown
         if not linear:
-            return Trained(trees, leaves, (sd,) * trees.n_trees)
+            return Trained(trees, leaves, (sd,) * trees.n_trees, leaf_classes=classes)
         if is_fitted:
             of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
             tables = class_scores(*of_part)[None]
             tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
         first = trees[:1]  # several trees are alike enough to be weighed by one
-        read = _read_leaves(first, leaves[0], sd, curator.ledger, config)
+        read = _read_leaves(first, leaves[0], sd, curator.ledger, config, classes)
         mixture = self._mixture(curator, rows, tables, first, read, enough)
-        return Trained(trees, leaves, (sd,) * trees.n_trees, mixture)
+        return Trained(trees, leaves, (sd,) * trees.n_trees, mixture, leaf_classes=classes)
 
     def _for_sums(self, part_at: Callable[[float], LinearPart], enough: float) -> LinearPart:
         """Part of the budget for sums over features, by a rule that takes rows times epsilon.
@@ -424,7 +458,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         """Spend what is left on directions around one that won against the tree, and on how sure it is."""
         config = self._config
         weighing = config.directions.weighing
-        trees, leaves, sd = _one_leaf(curator, config)
+        trees, leaves, sd, _ = _one_leaf(curator, config)
         around = found, self._space(curator), float(rows.sum()), n_directions, config.directions
         found = refined(curator, "model", _left(curator) - weighing, *around)
         log_shares = np.log(rows / rows.sum())
@@ -440,7 +474,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         rows: NDArray[np.float64],
         enough: float,
         n_directions: int = 0,
-    ) -> Parted | tuple[FlatTrees, NDArray[np.int64], float]:
+    ) -> Parted | _Filled:
         """Grow and fill the trees; depth and scores follow from released class counts.
 
         Every row is in all trees, which divide the budget. Nodes of several trees choose among columns that
@@ -448,15 +482,19 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
 
         Returns
         -------
-        FlatTrees, ndarray of shape (n_trees, n_leaves, n_classes), float
-            The trees, noisy class counts of their leaves, and the standard deviation of that noise. Or a
-            direction that is better than the first two levels, if directions are compared with them.
+        _Filled or Parted
+            The latter is a direction that is better than the first two levels, if directions are compared
+            with them.
         """
         config, of_class = self._config, rows / rows.sum()
         n_trees = self._n_trees() if shares.splits else 1
-        depth = self._depth(enough / n_trees) if shares.splits else 0
-        splitting = shares.splits / n_trees if depth else Fraction(0)
-        filling = (shares.splits + shares.leaves) / n_trees - splitting
+        of_tree = (shares.splits + shares.leaves) / n_trees
+        depth = self._named_depth(curator, of_tree, rows, enough, n_directions) if shares.splits else 0
+        name_leaves = depth > 0
+        if not name_leaves and shares.splits:
+            depth = self._depth(enough / n_trees)
+        splitting = of_tree * (config.splitting_named if name_leaves else config.splitting) * min(depth, 1)
+        filling = of_tree - splitting
         counted = classes_to_count(depth, of_class, enough / (n_trees * len(rows)), config)
         in_pairs = config.in_pairs and n_trees == 1
         part = config.columns_of_several if n_trees > 1 else 1
@@ -471,14 +509,41 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         for number in range(n_trees) if n_trees > 1 else [None]:
             tree = grow_guided_or_part(
                 curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns,
-                float(rows.sum()) if in_pairs else None, rivals,
+                float(rows.sum()) if in_pairs else None, rivals, name_leaves,
             )  # fmt: skip
             if isinstance(tree, Parted):
                 return tree
-            found, sd = curator.leaf_histograms("model", tree, filling, Query(Kind.LEAF_COUNTS, tree=number))
+            query = Query(Kind.LEAF_COUNTS, tree=number)
+            found, sd = curator.leaf_histograms("model", tree.trees, filling, query)
             grown.append(tree)
             leaves.append(found)
-        return FlatTrees.of(grown), np.concatenate(leaves), sd
+        return _Filled(
+            FlatTrees.of([each.trees for each in grown]), np.concatenate(leaves), sd, grown[0].classes
+        )
+
+    def _named_depth(
+        self,
+        curator: Curator,
+        share: Fraction,
+        rows: NDArray[np.float64],
+        enough: float,
+        n_directions: int,
+    ) -> int:
+        """Levels of a tree whose leaves are named with its last two levels; 0 if they cannot be.
+
+        There must be room to choose these two together, and nothing that they are compared with.
+        """
+        config, most = self._config, self._limits.depth
+        if not config.name_leaves or not config.in_pairs or self._n_trees() > 1 or len(rows) < 2 or most < 2:
+            return 0
+        depth = even_depth_by_evidence(enough, config.rows_per_leaf, 2, most)
+        if self.max_depth is not None:
+            depth = most
+        n_rows = float(rows.sum())
+        if depth % 2 or (n_directions and depth == 2) or n_rows < config.fewest_to_name * 2**depth:
+            return 0
+        given = share * config.splitting_named, depth, len(rows), n_rows, config.level_ratio
+        return depth if depth - 2 in levels_in_pairs(curator, "model", *given) else 0
 
     def _mixture(
         self,
@@ -516,17 +581,25 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         return Additive.of(summed, tree)
 
     def _pure_votes(self, release: PrivateRelease) -> NDArray[np.float64]:
-        leaves = self._leaves(release.trees, release.statistics, release.trained.leaf_noises, release.ledger)
+        trained = release.trained
+        leaves = self._leaves(
+            trained.trees, trained.statistics, trained.leaf_noises, release.ledger, trained.leaf_classes
+        )
         is_alone = release.trained.additive is None
         found = np.stack([of_tree.shares if is_alone else of_tree.scores for of_tree in leaves])
         return found / len(leaves)
 
     def _leaves(
-        self, trees: FlatTrees, counts: NDArray[np.int64], noises: tuple[float, ...], ledger: Ledger
+        self,
+        trees: FlatTrees,
+        counts: NDArray[np.int64],
+        noises: tuple[float, ...],
+        ledger: Ledger,
+        classes: NDArray[np.int64] | None = None,
     ) -> list[_Leaves]:
         """Read the leaves of every tree."""
         return [
-            _read_leaves(trees[at : at + 1], counts[at], sd, ledger, self._config)
+            _read_leaves(trees[at : at + 1], counts[at], sd, ledger, self._config, classes)
             for at, sd in enumerate(noises)
         ]
 
@@ -542,7 +615,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         additive = self.additive_
         if additive is not None and additive.pairs is not None:
             return super().feature_importances_
-        leaves = self._leaves(self.trees_, self.leaf_statistics_, self.leaf_noises_, self.ledger_)
+        leaves = self._leaves(
+            self.trees_, self.leaf_statistics_, self.leaf_noises_, self.ledger_, self.leaf_classes_
+        )
         n_columns, n_trees = self.schema_.n_columns, len(leaves)
         of_trees = [
             each.prunings.importances(self.trees_[at : at + 1], n_columns) for at, each in enumerate(leaves)

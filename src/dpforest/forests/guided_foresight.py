@@ -25,7 +25,7 @@ def least_shares(depth: int, config: ClassConfig) -> tuple[Fraction, Fraction, F
     linear_parts = Fraction(0), *config.beside_a_tree, config.beside_many
     for wanted, linear in itertools.product(range(1, depth + 1), linear_parts):
         shares = config.allocate(linear)
-        leaves.append(shares.leaves)
+        leaves += [shares.leaves, (shares.splits + shares.leaves) * (1 - config.splitting_named)]
         for_splits, for_centres = guided_shares(shares.splits, wanted, wanted - 1, True, config.level_ratio)
         splits += for_splits
         centres += for_centres
@@ -37,7 +37,7 @@ def direction_asks(config: ClassConfig) -> list[Ask]:
     weighing, leaf = config.directions.weighing, config.least_leaf
     most_rounds = max(len(steps) for _, steps in config.directions.rounds)
     return [
-        choose("model", (1 - config.splitting - weighing - leaf) / most_rounds, 1, 1),
+        choose("model", (1 - config.splitting_named - weighing - leaf) / most_rounds, 1, 1),
         choose("model", weighing, 1, MIXTURE_UNIT),
         Ask("model", leaf),
     ]

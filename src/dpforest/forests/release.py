@@ -76,7 +76,8 @@ class Trained(NamedTuple):
     """What a training let out: released by mechanisms, or made of public facts and released values.
 
     `leaf_noises` has the standard deviation of the noise in the leaf statistics of each tree, 0 if there was
-    none; it is empty where that is not one number.
+    none; it is empty where that is not one number. `leaf_classes` has the class of every leaf of a single
+    tree, if classes were chosen with its cuts.
     """
 
     trees: FlatTrees
@@ -84,6 +85,7 @@ class Trained(NamedTuple):
     leaf_noises: tuple[float, ...] = ()
     additive: Additive | None = None
     transduction: NDArray[Any] | None = None
+    leaf_classes: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +163,7 @@ class PrivateRelease(Release):
             "receipt_": self.receipt,
             "signed_by_": None,
             "leaf_noises_": trained.leaf_noises,
+            "leaf_classes_": trained.leaf_classes,
             "noise_scales_": _scales(self.ledger),
         }
         return fitted | _transduced(trained.transduction)
@@ -200,6 +203,7 @@ class Releasing(BaseEstimator):
     trees_: FlatTrees
     leaf_statistics_: NDArray[Any]
     leaf_noises_: tuple[float, ...]
+    leaf_classes_: NDArray[np.int64] | None
     leaf_votes_: NDArray[np.float64]
     decision_weights_: NDArray[np.float64] | None
     additive_: Additive | None
@@ -247,7 +251,9 @@ class Releasing(BaseEstimator):
         if not sds.any() or released.ndim != 3:
             return None
         noise = np.rint(rng.normal(size=released.shape) * sds[:, None, None]).astype(np.int64)
-        trained = Trained(self.trees_, released + noise, self.leaf_noises_, self.additive_)
+        trained = Trained(
+            self.trees_, released + noise, self.leaf_noises_, self.additive_, leaf_classes=self.leaf_classes_
+        )
         public = self.schema_, self.settings_, self.guarantee_
         return self._unfitted_copy()._keep(PrivateRelease(*public, {}, trained, self.ledger_))
 

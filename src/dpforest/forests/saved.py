@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpforest._curator import NAMED
 from dpforest.forests.base import PrivateForest
 from dpforest.forests.decisions import OPTIONAL, read_weights
 from dpforest.forests.parameters import check_parameters
@@ -97,6 +98,7 @@ def _record_of(model: PrivateForest) -> ModelRecord:
         guarantee=model.guarantee_,
         additive=model.additive_,
         receipt=model.receipt_,
+        leaf_classes=model.leaf_classes_,
     )
 
 
@@ -123,6 +125,8 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     model._check_target(record.schema)
     if record.additive is not None and not model._may_be_additive:
         raise ModelFileError(f"{record.estimator} has no additive part.")
+    if (record.leaf_classes is not None) != any(event.mechanism == NAMED for event in record.ledger):
+        raise ModelFileError("classes of leaves must be there if the ledger says so, and only then.")
     settings = Settings(record.parameters, record.declared)
     reason = record.guarantee.reason
     stated = promise(record.ledger.plan, settings, [reason] if reason else [])
@@ -134,7 +138,13 @@ def _model_of(record: ModelRecord) -> PrivateForest:
     columns: dict[str, Any] = {"n_features_in_": record.schema.n_features}
     if record.feature_names is not None:
         columns["feature_names_in_"] = np.array(record.feature_names, dtype=object)
-    trained = Trained(record.trees, record.statistics, record.leaf_noises, record.additive)
+    trained = Trained(
+        record.trees,
+        record.statistics,
+        record.leaf_noises,
+        record.additive,
+        leaf_classes=record.leaf_classes,
+    )
     public = record.schema, settings, record.guarantee, columns
     model._keep(PrivateRelease(*public, trained, record.ledger, record.receipt))
     model.signed_by_ = record.signed_by

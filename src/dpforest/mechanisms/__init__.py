@@ -2,9 +2,10 @@
 
 `rates` holds the rate of every exponent, `randomness` the tape of words; `noise` adds discrete Laplace or
 Gaussian noise to counts, `block_norm` adds noise to vectors of bounded sums, `selection` draws from finite
-public lists, `nested` from lists of three choices that hang together, `splits` scores thresholds and category
-subsets of tree nodes, `stopping` says how many runs there are of which the best is released, `thresholds`
-from which count on a value may be named, `objective` releases the minimum of a convex function of the rows.
+public lists, `nested` from lists of three choices that hang together, `named` from such lists with classes
+for leaves, `splits` scores thresholds and category subsets of tree nodes, `stopping` says how many runs there
+are of which the best is released, `thresholds` from which count on a value may be named, `objective` releases
+the minimum of a convex function of the rows.
 Each mechanism has a `..._log_pmf` for tests and audits. No privacy is charged here: the caller records
 epsilon before it calls. numba is imported at the first draw.
 """
@@ -16,6 +17,14 @@ from dpforest.mechanisms.block_norm import (
     block_norm_variance,
 )
 from dpforest.mechanisms.minimum import LONGEST, POSITION_BITS
+from dpforest.mechanisms.named import (
+    NAMED_UNIT,
+    SoftUnits,
+    named_exponential,
+    named_log_pmf,
+    named_range,
+    soft_units,
+)
 from dpforest.mechanisms.nested import (
     NESTED_UNIT,
     SMALLEST_NESTED_RATE,
@@ -65,6 +74,7 @@ from dpforest.mechanisms.thresholds import naming_threshold
 
 __all__ = [
     "LONGEST",
+    "NAMED_UNIT",
     "NESTED_UNIT",
     "POSITION_BITS",
     "SMALLEST_NESTED_RATE",
@@ -72,6 +82,7 @@ __all__ = [
     "Problem",
     "RandomWords",
     "Rate",
+    "SoftUnits",
     "Steer",
     "Terms",
     "balanced_subset_log_pmf",
@@ -89,6 +100,9 @@ __all__ = [
     "exponential_log_pmf",
     "gamma_for",
     "mean_runs",
+    "named_exponential",
+    "named_log_pmf",
+    "named_range",
     "naming_threshold",
     "nested_can_choose",
     "nested_exponential",
@@ -106,6 +120,7 @@ __all__ = [
     "random_runs",
     "random_runs_log_pmf",
     "rounded_minimum",
+    "soft_units",
     "subset_candidates",
     "subset_utilities",
     "terms",

@@ -69,7 +69,6 @@ from dpforest.mechanisms.rates import Rate
 from dpforest.mechanisms.selection import choose, exponential_log_pmf
 
 NESTED_UNIT = 2**12
-_LOG_UNIT = 12
 SMALLEST_NESTED_RATE = Rate(1, 13)  # at which bases of 2**23 times their least weight can be used
 _MOST_ERROR = 0.5
 
@@ -127,10 +126,28 @@ def nested_exponential(
     >>> nested_exponential(left, right, [[1, 1]], Rate(1, 0), RandomWords.seeded(0))
     array([[1, 0, 1]])
     """
+    return draw_nested(left, right, base, rate, words, n_threads)
+
+
+def draw_nested(
+    left: npt.ArrayLike,
+    right: npt.ArrayLike,
+    base: npt.ArrayLike,
+    rate: Rate,
+    words: RandomWords,
+    n_threads: int = 1,
+    fine: int = 1,
+) -> IntArray:
+    """Draw as `nested_exponential` does, with utilities in units of 1 / fine, a power of 2; see `named`."""
     one, other, measure = _checked(left, right, base, rate)
-    soft = soft_best(one, other, measure, rate, n_threads)
-    first = choose(soft, measure, Rate(rate.num, rate.shift + _LOG_UNIT), words, n_threads=n_threads)
-    return _with_the_others(first, one, other, measure, rate, words, n_threads)
+    soft = soft_best(one, other, measure, rate, n_threads, fine)
+    first = choose(soft, measure, _finer(rate, NESTED_UNIT), words, n_threads=n_threads)
+    return _with_the_others(first, one, other, measure, _finer(rate, fine), words, n_threads)
+
+
+def _finer(rate: Rate, unit: int) -> Rate:
+    """Rate per 1 / unit, a power of 2."""
+    return Rate(rate.num, rate.shift + unit.bit_length() - 1)
 
 
 def nested_or_rival(
@@ -169,7 +186,7 @@ def nested_or_rival(
     """
     one, other, measure = _checked(left, right, base, rate)
     soft, wide = _beside_rivals(soft_best(one, other, measure, rate, n_threads), measure, rivals, odds, rate)
-    first = choose(soft, wide, Rate(rate.num, rate.shift + _LOG_UNIT), words, n_threads=n_threads)
+    first = choose(soft, wide, _finer(rate, NESTED_UNIT), words, n_threads=n_threads)
     is_rival = first >= measure.shape[1]
     found = _with_the_others(np.where(is_rival, 0, first), one, other, measure, rate, words, n_threads)
     found[is_rival] = -1
@@ -219,22 +236,27 @@ def _with_the_others(
     return np.stack([first, second, third], axis=1)
 
 
-def soft_best(left: IntArray, right: IntArray, base: IntArray, rate: Rate, n_threads: int = 1) -> IntArray:
-    """Return s(a) of every candidate, shape (rows, m); 0 where it is none."""
+def soft_best(
+    left: IntArray, right: IntArray, base: IntArray, rate: Rate, n_threads: int = 1, fine: int = 1
+) -> IntArray:
+    """Return s(a) of every candidate, shape (rows, m); 0 where it is none. Utilities are in 1 / fine."""
     from dpforest.mechanisms import _kernels
 
     out = np.zeros(base.shape, np.int64)
 
     def fill(begin: int, end: int) -> None:
         some = slice(begin, end)
-        _kernels.soft_best(left[some], right[some], base[some], float(rate), NESTED_UNIT, out[some])
+        sides = left[some], right[some], base[some]
+        _kernels.soft_best(*sides, float(_finer(rate, fine)), NESTED_UNIT // fine, out[some])
 
     in_parts(fill, len(base), n_threads)
     return out
 
 
-def nested_log_pmf(left: npt.ArrayLike, right: npt.ArrayLike, base: npt.ArrayLike, rate: Rate) -> FloatArray:
-    """Logarithm of the probability of every (a, b, c), shape (rows, m, m, m).
+def nested_log_pmf(
+    left: npt.ArrayLike, right: npt.ArrayLike, base: npt.ArrayLike, rate: Rate, fine: int = 1
+) -> FloatArray:
+    """Logarithm of the probability of every (a, b, c), shape (rows, m, m, m); utilities in units of 1 / fine.
 
     Examples
     --------
@@ -243,9 +265,9 @@ def nested_log_pmf(left: npt.ArrayLike, right: npt.ArrayLike, base: npt.ArrayLik
     0.421875
     """
     one, other, measure = _checked(left, right, base, rate)
-    soft = soft_best(one, other, measure, rate)
-    of_first = exponential_log_pmf(soft, measure, Rate(rate.num, rate.shift + _LOG_UNIT))
-    return _log_pmf_of_all(of_first, one, other, measure, rate)
+    soft = soft_best(one, other, measure, rate, fine=fine)
+    of_first = exponential_log_pmf(soft, measure, _finer(rate, NESTED_UNIT))
+    return _log_pmf_of_all(of_first, one, other, measure, _finer(rate, fine))
 
 
 def nested_or_rival_log_pmf(
@@ -267,7 +289,7 @@ def nested_or_rival_log_pmf(
     """
     one, other, measure = _checked(left, right, base, rate)
     soft, wide = _beside_rivals(soft_best(one, other, measure, rate), measure, rivals, odds, rate)
-    of_first = exponential_log_pmf(soft, wide, Rate(rate.num, rate.shift + _LOG_UNIT))
+    of_first = exponential_log_pmf(soft, wide, _finer(rate, NESTED_UNIT))
     m = measure.shape[1]
     return _log_pmf_of_all(of_first[:, :m], one, other, measure, rate), of_first[:, m:]
 

@@ -78,6 +78,8 @@ class ModelRecord:
         The part of the model that is a sum over features, if it has one.
     receipt : Receipt or None
         Where its charge stands; None if it was charged to nobody.
+    leaf_classes : ndarray of int64, shape (n_leaves,), or None
+        Released class of every leaf of the one tree, if classes were chosen with its cuts.
     signed_by : str or None
         Fingerprint of the key that signed the file it was read from, if the caller knew the key.
     """
@@ -94,6 +96,7 @@ class ModelRecord:
     guarantee: PrivacyGuarantee
     additive: Additive | None = None
     receipt: Receipt | None = None
+    leaf_classes: NDArray[np.int64] | None = None
     signed_by: str | None = None
 
     def __post_init__(self) -> None:
@@ -112,6 +115,8 @@ class ModelRecord:
         _check_walks(self.trees, self.schema, pairs)
         _check_statistics(self.statistics, self.trees, self.schema)
         _check_noises(self.leaf_noises, self.trees)
+        if self.leaf_classes is not None:
+            _check_classes(self.leaf_classes, self.trees, self.schema)
         if self.additive is not None:
             _check_additive(self.additive, self.schema)
 
@@ -148,6 +153,7 @@ def write_record(record: ModelRecord, path: str | os.PathLike[str], private_key:
         },
         "leaf_statistics": write_array(record.statistics),
         "leaf_noises": list(record.leaf_noises),
+        "leaf_classes": None if record.leaf_classes is None else record.leaf_classes.tolist(),
         "additive": None,
     }
     if record.additive is not None:
@@ -205,8 +211,10 @@ def read_record(path: str | os.PathLike[str], public_key: Any = None) -> ModelRe
         "trees",
         "leaf_statistics",
         "leaf_noises",
+        "leaf_classes",
         "additive",
     }
+    body.setdefault("leaf_classes", None)  # files of earlier versions have none
     if set(body) != known:
         raise ModelFileError(f"the body must hold {', '.join(sorted(known))}, and nothing else.")
     try:
@@ -242,7 +250,18 @@ def _parse(body: dict[str, Any]) -> ModelRecord:
         PrivacyGuarantee.from_dict(body["guarantee"]),
         None if body["additive"] is None else _parse_additive(body["additive"], schema),
         None if body["receipt"] is None else Receipt.from_dict(body["receipt"]),
+        _parse_classes(body["leaf_classes"], trees),
     )
+
+
+def _parse_classes(classes: Any, trees: FlatTrees) -> NDArray[np.int64] | None:
+    if classes is None:
+        return None
+    if not isinstance(classes, list) or len(classes) != trees.n_leaves:
+        raise ModelFileError("leaf_classes must be null or a list with one class per leaf.")
+    if any(type(one) is not int or not 0 <= one < 2**16 for one in classes):
+        raise ModelFileError("leaf_classes must be numbers of classes.")
+    return np.array(classes, np.int64)
 
 
 def _parse_additive(document: Any, schema: Schema) -> Additive:
@@ -384,6 +403,14 @@ def _check_additive(part: Additive, schema: Schema) -> None:
     spans = part.spans
     if spans.ndim != 2 or not np.isfinite(spans).all() or not (spans[:, 0] < spans[:, 1]).all():
         raise ModelFileError("the spans of the trees are not pairs of rising numbers.")
+
+
+def _check_classes(classes: NDArray[np.int64], trees: FlatTrees, schema: Schema) -> None:
+    is_named = isinstance(schema.target, Classes) and trees.n_trees == 1
+    if not is_named or classes.dtype != np.int64 or classes.shape != (trees.n_leaves,):
+        raise ModelFileError("classes of leaves do not fit the trees and the target.")
+    if classes.min() < 0 or classes.max() >= _n_outputs(schema):
+        raise ModelFileError("a leaf has a class that is not declared.")
 
 
 def _check_statistics(statistics: NDArray[np.int64], trees: FlatTrees, schema: Schema) -> None:

@@ -21,12 +21,13 @@ from dpforest._curator.payment import (
     BLOCK_NORM,
     BOUNDED_RANGE,
     GAUSSIAN,
+    NAMED,
     NESTED,
     NESTED_OR_RIVAL,
     PERTURBED,
     with_rivals,
 )
-from dpforest.mechanisms import nested_range
+from dpforest.mechanisms import named_range, nested_range
 
 CHOICES = (EXPONENTIAL, PERMUTE_AND_FLIP)
 
@@ -55,6 +56,8 @@ class Movement:
         elif mechanism == NESTED_OR_RIVAL:
             of_cuts, of_rivals = with_rivals(change, public[0])
             parts = _nested_ranges(of_cuts, public[0], of_rivals)
+        elif mechanism == NAMED:
+            parts = _named_ranges(change, public[1])
         elif mechanism in (BLOCK_NORM, PERTURBED):
             starts = np.cumsum([0, *self.look.blocks[:-1]])
             parts = np.add.reduceat(np.abs(change), starts, axis=1).max(axis=1)
@@ -114,6 +117,20 @@ def _nested_ranges(
     found = np.where(first, highest, -wide).max(axis=1) - np.where(first, lowest, wide).min(axis=1)
     # a table that did not move cannot be rounded differently
     return np.where(first.any(axis=1) & moved, nested_range(found), 0)
+
+
+def _named_ranges(change: NDArray[np.int64], first_group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Range over all cuts and classes of the leaves of every node, from the rows by pairs of groups.
+
+    Counts of the leaves of a cut in one column and one in another are sums over the groups of these two, each
+    of which is in one leaf. So no candidate moves by more than all that moves in these two columns; that some
+    may not move at all is allowed for. What the mechanism makes of the table, scores and counts of leaves, is
+    not seen from here: tests of the curator compare it with plain counting.
+    """
+    moved = np.abs(change).sum(axis=3)
+    by_columns = np.add.reduceat(np.add.reduceat(moved, first_group[:-1], axis=1), first_group[:-1], axis=2)
+    found = by_columns.max(axis=(1, 2), initial=0)
+    return np.where(found > 0, named_range(found), 0)
 
 
 def _ceil_sqrt(square: Fraction) -> int:
