@@ -7,7 +7,14 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from dpforest._curator import Curator, PrivateTable, Wanted
-from dpforest._linear import AdditiveConfig, affordable_basis, fit_additive, number_can_be_fitted
+from dpforest._linear import (
+    AdditiveConfig,
+    affordable_basis,
+    fit_additive,
+    number_can_be_fitted,
+    scaling_share,
+    standards,
+)
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Nominal, Numeric, Range, Schema
@@ -25,7 +32,9 @@ def learn(X, y, schema, epsilon=1, noiseless=False, seed=0):
     half = schema.range.levels / 2
     wanted = Wanted(half, half * np.quantile(np.abs(y), 0.75) / schema.range.high)
     with Curator(PrivateTable(X, y, schema), plan, RandomWords.seeded(seed), noiseless=noiseless) as curator:
-        table = fit_additive(curator, "all", Fraction(1), len(y), wanted, basis, CONFIG)
+        scaling = scaling_share(Fraction(1), basis, CONFIG, known=False)
+        standard = standards(curator, "all", scaling, len(y))
+        table = fit_additive(curator, "all", 1 - scaling, len(y), wanted, basis, standard, CONFIG)
     cells = schema.encode_features(X)
     said = sum(table[at, cells[:, at]] for at in range(len(table)))
     return said * wanted.width / half * schema.range.high, curator.ledger

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import CategoricalNB
 from dpforest._curator import Curator, PrivateTable
 from dpforest._linear import DiscriminantConfig, discriminant_scores
 from dpforest._linear.discriminant import DEFAULTS, _spread_of_means
-from dpforest._linear.standard import ordered_features, standard_scales, units
+from dpforest._linear.standard import ordered_features, standards, units
 from dpforest.mechanisms import RandomWords
 from dpforest.privacy import BudgetPlan
 from dpforest.schema import Classes, Nominal, Numeric, Schema
@@ -104,7 +104,7 @@ def test_scales_are_bounded_and_silent_about_missing_values(gaussians):
     with Curator(
         PrivateTable(X, y, NUMBERS), BudgetPlan.divide(1, 0, {"all": 1}), RandomWords.seeded(0)
     ) as curator:
-        scales = standard_scales(curator, "all", Fraction(1), [0, 1, 2, 3], 6000.0)
+        scales = standards(curator, "all", Fraction(1), 6000.0).scales(NUMBERS)
     for scale in scales:
         assert np.abs(scale).max() <= 1
         assert (np.diff(scale[:-2]) >= 0).all()

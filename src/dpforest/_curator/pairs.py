@@ -7,8 +7,9 @@ raises by 0 or 1 and leaves alone all others: W = 1, for two levels as for one. 
 are drawn with the cuts, a leaf counts the rows of its class, which a row raises by 0 or 1, too: see
 `dpforest.mechanisms.named`.
 
-Every column has a few cuts only, equally far apart inside the node's box: tables are by pairs of groups
-between the cuts.
+Every column has a few cuts only, tables being by pairs of groups between the cuts: equally far apart inside
+the node's box or, where released values say how rows lie, closer together where these are common. Bounds that
+are ten times wider than the values would leave a cut or two among these otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator.utilities import FEATURE_WEIGHT, Subsets
+from dpforest._curator.utilities import FEATURE_WEIGHT, Expected, Subsets, partly_even
 from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
 from dpforest._threads import zeros
 from dpforest.mechanisms import SoftUnits
@@ -35,14 +36,25 @@ MOST_CUTS = 2**11  # of all columns: scores are by pairs of cuts, and need 2**26
 
 @dataclass(frozen=True)
 class PairColumns:
-    """Which columns two levels look at, and into how many groups ordered ones are cut."""
+    """Which columns two levels look at, and into how many groups ordered ones are cut.
+
+    `expected` has the share of the rows that released values let expect in each cell of a column, or None:
+    then cells are taken to be equally common.
+    """
 
     columns: NDArray[np.int64]
     n_groups: NDArray[np.int64]
+    expected: Expected = ()
 
     @classmethod
     def that_fit(
-        cls, n_cells: NDArray[Any], nominal: NDArray[np.bool_], n_features: int, n_groups: int, n_slots: int
+        cls,
+        n_cells: NDArray[Any],
+        nominal: NDArray[np.bool_],
+        n_features: int,
+        n_groups: int,
+        n_slots: int,
+        expected: Expected = (),
     ) -> PairColumns | None:
         """Choose columns so that all of them together have at most so many groups, and are so many.
 
@@ -57,6 +69,8 @@ class PairColumns:
             How many columns are features; the others are made of two.
         n_groups, n_slots : int
             Most groups, and most columns.
+        expected : Expected
+            For every column of the table, or nothing.
 
         Examples
         --------
@@ -79,7 +93,8 @@ class PairColumns:
         kept = usable[: len(features) + max(n_sums, 0)].astype(np.int64)
         widest = n_left // max(int((~nominal[kept]).sum()), 1)
         narrow = np.minimum(n_cells[kept], widest)
-        return cls(kept, np.where(nominal[kept], n_cells[kept], narrow).astype(np.int64))
+        of_slots = tuple(expected[at] for at in kept) if expected else ()
+        return cls(kept, np.where(nominal[kept], n_cells[kept], narrow).astype(np.int64), of_slots)
 
 
 @dataclass(frozen=True)
@@ -131,7 +146,8 @@ class PairCandidates:
                 sets[slot] = subsets.left_sets[-found.threshold[0] - 1][:, :n_groups]
                 of_cell = np.broadcast_to(np.minimum(cells, n_groups - 1), (n_nodes, len(cells)))
             else:
-                of_cell, found = _by_thresholds(cells, low[:, slot], high[:, slot], int(n_groups))
+                about = slots.expected[slot] if slots.expected else None
+                of_cell, found = _by_thresholds(cells, low[:, slot], high[:, slot], int(n_groups), about)
             groups.append(of_cell + first_group[-1])
             bases.append(found.base)
             thresholds.append(found.threshold)
@@ -341,16 +357,16 @@ class _Cuts:
 
 
 def _by_thresholds(
-    cells: NDArray[np.int64], low: NDArray[np.int32], high: NDArray[np.int32], n_groups: int
+    cells: NDArray[np.int64],
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+    n_groups: int,
+    expected: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], _Cuts]:
-    """Cut the cells low to high of every node into groups; narrow boxes have fewer.
-
-    Most cuts are equally far apart. The others are close to the lower end, each twice as far from it or so as
-    the one before: amounts and counts lie there, far below the bounds that are declared for them.
-    """
+    """Cut the cells low to high of every node into groups; narrow boxes have fewer."""
     boxes, node_of = np.unique(np.stack([low, high], axis=1).astype(np.int64), axis=0, return_inverse=True)
     # a box without cells has no rows either
-    cuts = [first + _cuts_of(max(last - first + 1, 1), n_groups) for first, last in boxes.tolist()]
+    cuts = [first + _cuts_in(first, max(last, first), n_groups, expected) for first, last in boxes.tolist()]
     groups = np.stack([np.searchsorted(each, cells) for each in cuts])  # cuts that are below a cell
     is_cut = np.stack(cuts) < boxes[:, 1:]
     base = np.where(is_cut, FEATURE_WEIGHT // np.maximum(is_cut.sum(axis=1, keepdims=True), 1), 0)
@@ -358,9 +374,29 @@ def _by_thresholds(
     return groups[node_of], _Cuts(base[node_of], np.stack(cuts)[node_of].astype(np.int32))
 
 
+def _cuts_in(first: int, last: int, n_groups: int, expected: NDArray[np.float64] | None) -> NDArray[np.int64]:
+    """Last cells on the left of the cuts of a box, counted from its first cell.
+
+    Where nothing is expected, see `_cuts_of`. Otherwise all groups are about equally common by the expected
+    law, a part of which is even: rows lie elsewhere, too.
+    """
+    width = last - first + 1
+    if expected is None or width <= n_groups:
+        return _cuts_of(width, n_groups)
+    law = partly_even(expected[None, first : last + 1], np.ones((1, width), np.bool_))[0]
+    wanted = np.arange(1, n_groups) / n_groups
+    found = np.unique(np.minimum(np.searchsorted(np.cumsum(law), wanted), width - 2))
+    others = np.setdiff1d(np.arange(width - 1), found)  # where a cell is more than a group, there is room
+    more = np.linspace(0, len(others) - 1, n_groups - 1 - len(found)).astype(np.int64)
+    return np.sort(np.concatenate([found, others[more]]))
+
+
 @lru_cache(maxsize=4096)
 def _cuts_of(width: int, n_groups: int) -> NDArray[np.int64]:
     """Last cells on the left of the cuts of a box, in ascending order; those beyond it cut nothing.
+
+    Most cuts are equally far apart. The others are close to the lower end, each twice as far from it or so as
+    the one before: amounts and counts lie there, far below the bounds that are declared for them.
 
     Examples
     --------

@@ -58,7 +58,7 @@ from dpforest._curator.payment import (
 )
 from dpforest._curator.sums import SumQueries
 from dpforest._curator.table import PrivateTable
-from dpforest._curator.utilities import Candidates, Centres, Subsets, Utility, median_scores
+from dpforest._curator.utilities import Candidates, Centres, Expected, Subsets, Utility, median_scores
 from dpforest._curator.values import PrivateValues
 from dpforest._rows import (
     MAX_PER_ROW,
@@ -224,13 +224,15 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         centres: Centres | None = None,
         most_common: int = 1,
         tree: int | None = None,
+        expected: Expected = (),
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Release a feature and a cut of it in every node of a level, chosen jointly by a utility.
 
         One exponential mechanism runs over all cuts of all given features at once, so that the level costs
         its amount once, however many candidates there are. Centred utilities need the `centres` of all nodes,
         which must follow from released values; the max-operator counts the rows of so many of a child's
-        `most_common` classes. `tree` is the number of the tree, if it is one of several.
+        `most_common` classes. `tree` is the number of the tree, if it is one of several. `expected` shares
+        of the rows in the cells of every column, from released values, are where cuts are likelier.
 
         Returns
         -------
@@ -241,7 +243,8 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         counted = f" of {most_common} classes" if most_common > 1 else ""
         query = Query(Kind.SPLITS, f"by {utility.name.lower()}{counted}", level, tree)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, EXPONENTIAL)
-        candidates = Candidates.of_level(trees, level, features, self.schema.n_cells, self.subsets)
+        about_cells = self.schema.n_cells, self.subsets, expected
+        candidates = Candidates.of_level(trees, level, features, *about_cells)
         chosen = np.empty(features.shape[0] * features.shape[1], np.int64)
         unit = most_common if utility is Utility.MAX_OPERATOR else utility.unit_for(self.schema)
         about = self._walk(trees, level) | {"asked": features, "width": self._most_cells}

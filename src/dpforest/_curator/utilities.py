@@ -37,11 +37,11 @@ one of length UNIT + 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,9 @@ from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 
 EVERY_ROW = slice(None)
+Expected: TypeAlias = Sequence[NDArray[np.float64] | None]
+"""Share of the rows that released values let expect in each cell, of every column; None: nothing is known."""
+EVEN = 0.3  # part of a column's cuts that takes no notice of where rows are expected; study: 0.15 is alike
 FEATURE_WEIGHT = 2**20  # total base weight of one feature; every cut of it gets an equal whole-number part
 CENTRED_UNIT = 4096  # range of a centred score after rescaling
 SHARE_UNIT = 4096  # class shares of a node are whole multiples of 1 / SHARE_UNIT
@@ -211,6 +214,7 @@ class Candidates:
     members: NDArray[np.uint8]
     subsets: Subsets
     width: int
+    expected: Expected = ()
 
     @classmethod
     def of_level(
@@ -220,6 +224,7 @@ class Candidates:
         asked: NDArray[np.int32],
         n_cells: NDArray[np.int32],
         subsets: Subsets,
+        expected: Expected = (),
     ) -> Candidates:
         """List the splits of the asked features."""
         low, high, members = trees.boxes(level, asked, n_cells)
@@ -231,16 +236,24 @@ class Candidates:
             members.reshape(rows, asked.shape[2], -1),
             subsets,
             int(max(n_cells.max() - 1, subsets.count.max(initial=0), 1)),
+            expected,
         )
 
     def base_measure(self, rows: slice = EVERY_ROW) -> NDArray[np.int64]:
         """Integer weight of every candidate: each feature gets the same total, spread over its cuts.
 
-        Only cuts that leave a public cell on both sides count; all others weigh 0.
+        Evenly, or as rows are expected to lie. Only cuts that leave a public cell on both sides count; all
+        others weigh 0.
         """
         low, high = self.low[rows, :, None], self.high[rows, :, None]
         cut = np.arange(self.width, dtype=np.int32)
-        base = np.where((cut >= low) & (cut < high), _weight_of_each(high - low), 0)
+        is_cut = (cut >= low) & (cut < high)
+        base = np.where(is_cut, _weight_of_each(high - low), 0)
+        for feature, expected in enumerate(self.expected):
+            if expected is not None:
+                nodes, slots = np.nonzero(self.features[rows] == feature)
+                if len(nodes):
+                    base[nodes, slots] = _weights_along(expected, is_cut[nodes, slots])
         for nodes, slots, sets in self._cut_by_subsets(rows):
             members = self.members[rows][nodes, slots].astype(np.int64)
             inside = members @ sets.T.astype(np.int64)
@@ -320,6 +333,30 @@ def _weight_of_each(cuts: NDArray[Any]) -> NDArray[np.int64]:
     """Share the weight of a feature among its cuts."""
     weight: NDArray[np.int64] = np.maximum(FEATURE_WEIGHT // np.maximum(cuts.astype(np.int64), 1), 1)
     return weight
+
+
+def _weights_along(expected: NDArray[np.float64], is_cut: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Share the weight of a feature among its cuts, by the rows that are expected beside each."""
+    beside = np.zeros(is_cut.shape[1])
+    beside[: len(expected) - 1] = expected[:-1] + expected[1:]
+    law = partly_even(np.where(is_cut, beside, 0.0), is_cut)
+    weights: NDArray[np.int64] = np.maximum((FEATURE_WEIGHT * law).astype(np.int64), is_cut)
+    return weights
+
+
+def partly_even(mass: NDArray[np.float64], possible: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Mix a law in proportion to a mass with an even one over what is possible; each row sums to 1.
+
+    Examples
+    --------
+    >>> partly_even(np.array([[0.0, 9.0, 1.0], [0.0, 0.0, 0.0]]), np.array([[True] * 3, [True, True, False]]))
+    array([[0.1 , 0.73, 0.17],
+           [0.5 , 0.5 , 0.  ]])
+    """
+    total = mass.sum(axis=1, keepdims=True)
+    even = np.where(total > 0, EVEN, 1.0)
+    law: NDArray[np.float64] = possible * even / np.maximum(possible.sum(axis=1, keepdims=True), 1)
+    return law + (1 - even) * mass / np.where(total > 0, total, 1.0)
 
 
 class _MedianScores:

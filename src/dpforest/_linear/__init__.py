@@ -26,7 +26,7 @@ from dpforest._linear.directions import (
     weighings,
 )
 from dpforest._linear.discriminant import ClassScores, DiscriminantConfig, discriminant_scores
-from dpforest._linear.standard import ordered_features, units
+from dpforest._linear.standard import Standard, ordered_features, standards, units
 
 __all__ = [
     "AdditiveConfig",
@@ -36,6 +36,7 @@ __all__ = [
     "DiscriminantConfig",
     "LinearConfig",
     "Space",
+    "Standard",
     "affordable_basis",
     "affordable_directions",
     "class_scores",
@@ -47,6 +48,7 @@ __all__ = [
     "random_directions",
     "refined",
     "scaling_share",
+    "standards",
     "units",
     "weighings",
 ]

@@ -16,10 +16,9 @@ import numpy as np
 from dpforest._arrays import FloatArray
 from dpforest._curator import Block, Curator, Wanted
 from dpforest._linear.basis import TWO_VALUES, additive_blocks, scores_of
-from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
+from dpforest._linear.standard import Standard, ordered_features, told_epsilon
 from dpforest.privacy import BudgetPlan, Kind, Query
 from dpforest.schema import Schema
-from dpforest.schema.public_rows import PublicRows
 
 HELD = 24  # the ridge holds weights down as if there were so many more rows times epsilon, per function
 MEAN_SQUARE = 0.3  # of a standard scale
@@ -131,8 +130,8 @@ def fit_additive(
     rows: float,
     wanted: Wanted,
     basis: Basis,
+    standard: Standard,
     config: AdditiveConfig,
-    public: PublicRows | None = None,
 ) -> FloatArray:
     """Fit a sum over features, of shape (n_features, n_cells), in units of the wanted width.
 
@@ -150,19 +149,16 @@ def fit_additive(
         What the sum is to be, in levels of the target.
     basis : Basis
         What is fitted.
+    standard : Standard
+        Released centres and spreads of the ordered features.
     config : AdditiveConfig
         Constants.
-    public : PublicRows, optional
-        Rows that tell scales, of which nothing is asked then.
     """
     schema = curator.schema
-    scaling = scaling_share(share, basis, config, public is not None)
-    ordered = basis.ordered
-    scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
-    blocks = basis.blocks(schema, scales)
+    blocks = basis.blocks(schema, standard.scales(schema))
     query = Query(Kind.FITTED_WEIGHTS)
-    weights = curator.fitted_weights(pool, share - scaling, query, blocks, rows, wanted)
-    enough = rows * told_epsilon(curator, pool, share - scaling)
+    weights = curator.fitted_weights(pool, share, query, blocks, rows, wanted)
+    enough = rows * told_epsilon(curator, pool, share)
     n_blocks = len(blocks)
     kept = _kept(blocks, weights[:, 0], basis.noise(schema, enough) / n_blocks, config)
     held = min(config.most_lifted, 1 + HELD * n_blocks / enough)

@@ -15,10 +15,9 @@ import numpy as np
 from dpforest._arrays import FloatArray
 from dpforest._curator import Curator
 from dpforest._linear.basis import additive_blocks, scores_of
-from dpforest._linear.standard import ordered_features, standard_scales, told_epsilon
+from dpforest._linear.standard import Standard, ordered_features, told_epsilon
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
-from dpforest.schema.public_rows import PublicRows
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ def class_scores(
     pool: str,
     share: Fraction,
     rows: float,
+    standard: Standard,
     config: LinearConfig = DEFAULTS,
-    public: PublicRows | None = None,
 ) -> FloatArray:
     """Fit scores of all classes that are added over the features of a row.
 
@@ -58,19 +57,16 @@ def class_scores(
         Part of it.
     rows : float
         Released number of rows.
+    standard : Standard
+        Released centres and spreads of the ordered features.
     config : LinearConfig
         Constants.
-    public : PublicRows, optional
-        Rows that tell scales, of which nothing is asked then.
 
     Returns
     -------
     ndarray of shape (n_features, n_cells, n_classes)
     """
     schema = curator.schema
-    ordered = ordered_features(schema)
-    scaling = share * config.scaling if ordered and public is None else Fraction(0)
-    scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
     n_classes = len(schema.classes.labels)
     epsilon = told_epsilon(curator, pool, share)
     per_sum = rows * epsilon / (n_classes * schema.n_features * (1 + epsilon / 2))
@@ -81,10 +77,11 @@ def class_scores(
         n_knots = min(round(grown), config.most_knots)
     elif per_sum >= config.enough_for_squares[n_classes > 2]:
         shape = "square"
-    blocks = additive_blocks(schema, dict(zip(ordered, scales, strict=True)), shape, n_knots)
+    scales = dict(zip(standard.features, standard.scales(schema), strict=True))
+    blocks = additive_blocks(schema, scales, shape, n_knots)
     one_in = max(min(int(per_sum / config.most_to_fit), int(rows / config.rows_to_fit)), 1)
     query = Query(Kind.FITTED_WEIGHTS)
-    weights = curator.fitted_weights(pool, share - scaling, query, blocks, rows, one_in=one_in)
+    weights = curator.fitted_weights(pool, share, query, blocks, rows, one_in=one_in)
     found = scores_of(blocks, weights, (schema.n_features, int(schema.n_cells[: schema.n_features].max())))
     return np.concatenate([-found / 2, found / 2], axis=2) if n_classes == 2 else found
 

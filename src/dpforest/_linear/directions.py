@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from dpforest._arrays import FloatArray
 from dpforest._curator import N_BINS, Curator, Directions, Parted
-from dpforest._linear.standard import ordered_features, places, public_scale
+from dpforest._linear.standard import Standard, ordered_features, places, public_scales
 from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
 
@@ -81,20 +81,26 @@ def affordable_directions(schema: Schema, rows: float, config: DirectionConfig =
 class Space:
     """What directions are drawn in: how cells of features lie, and how common they are taken to be.
 
-    Cells of a feature lie evenly between its bounds and are equally common, unless public rows say otherwise.
+    Cells of a feature lie evenly between its bounds and are equally common, unless public rows or released
+    centres and spreads say otherwise.
     """
 
-    def __init__(self, schema: Schema, public: PublicRows | None = None) -> None:
-        ordered = ordered_features(schema)
+    def __init__(
+        self, schema: Schema, public: PublicRows | None = None, standard: Standard | None = None
+    ) -> None:
         self.is_public = public is not None
         self.n_cells = [int(n) for n in schema.n_cells[: schema.n_features]]
-        if public is None:
-            scales = {at: places(self.n_cells[at]) for at in ordered}
-            shares = [np.full(max(n - 2, 1), 1 / max(n - 2, 1)) for n in self.n_cells]
-        else:
-            scales = {at: public_scale(public.shares[at]) for at in ordered}
+        even = [np.full(max(n - 2, 1), 1 / max(n - 2, 1)) for n in self.n_cells]
+        if public is not None:
+            scales = public_scales(schema, public)
             known = [public.shares[at][:-2] for at in range(schema.n_features)]
             shares = [of_cells / max(of_cells.sum(), 1e-12) for of_cells in known]
+        elif standard is not None:
+            scales = dict(zip(standard.features, standard.scales(schema), strict=True))
+            expected = standard.expected(schema)[: schema.n_features]
+            shares = [e if law is None else law[:-2] for e, law in zip(even, expected, strict=True)]
+        else:
+            scales, shares = {at: places(self.n_cells[at]) for at in ordered_features(schema)}, even
         self.scales = {at: scale.astype(np.float32) for at, scale in scales.items()}
         self.shares = [of_cells.astype(np.float32) for of_cells in shares]
 

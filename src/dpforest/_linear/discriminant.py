@@ -26,9 +26,10 @@ import numpy as np
 from dpforest._arrays import FloatArray
 from dpforest._curator import Block, Curator
 from dpforest._linear.standard import (
+    Standard,
     ordered_features,
     product_units,
-    standard_scales,
+    standards,
     told_epsilon,
     units,
     whole_units,
@@ -60,7 +61,7 @@ DEFAULTS = DiscriminantConfig()
 
 
 class ClassScores(NamedTuple):
-    """Released class counts, and tables of scores that are added over the features of a row.
+    """Released class counts, tables of scores that are added over the features of a row, and their scales.
 
     `tables` has shape (n_tables, n_features, n_cells, n_classes). Each is a way to score, with a fixed
     variance, the covariance or the spread of the class means, with and without squares; which of them
@@ -69,6 +70,7 @@ class ClassScores(NamedTuple):
 
     counts: FloatArray
     tables: FloatArray
+    standard: Standard
 
 
 def discriminant_scores(
@@ -111,7 +113,8 @@ def discriminant_scores(
     worth_it = can_pay and _is_worth_it(len(ordered), rows, for_products, config.loudest_covariance)
     if not worth_it or public is not None:
         products = Fraction(0)
-    scales = standard_scales(curator, pool, scaling, ordered, rows, public) if ordered else []
+    standard = standards(curator, pool, scaling, rows, public)
+    scales = standard.scales(schema)
     parts = [scales]
     if ordered and rows * epsilon >= config.enough_for_squares * len(counts) * schema.n_features:
         parts.append([_even_part(scale) for scale in scales])
@@ -147,7 +150,7 @@ def discriminant_scores(
         for table in curved:
             _add_lines(table, ordered, parts[1], means[1], counts, fixed)
         tables += curved
-    return ClassScores(counts, np.stack(tables))
+    return ClassScores(counts, np.stack(tables), standard)
 
 
 def _add_lines(

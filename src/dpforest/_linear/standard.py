@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest._arrays import FloatArray
 from dpforest._curator import MAX_PER_ROW, Block, Curator
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
@@ -63,15 +65,67 @@ def ordered_features(schema: Schema) -> list[int]:
     return [at for at, f in features if not f.is_nominal or schema.n_cells[at] == 4]
 
 
-def standard_scales(
+class Standard(NamedTuple):
+    """Released centres and spreads of ordered features, on the public range from -1 to 1.
+
+    `noise` is the standard deviation of that in the centres.
+    """
+
+    features: list[int]
+    centre: FloatArray
+    spread: FloatArray
+    noise: float = 0.0
+
+    @classmethod
+    def unknown(cls) -> Standard:
+        """Nothing is known of any feature."""
+        return cls([], np.empty(0), np.empty(0))
+
+    def scales(self, schema: Schema) -> list[FloatArray]:
+        """Values between -1 and 1 of every cell of the features; missing and unknown values are 0."""
+        return [
+            np.append(
+                np.tanh(STEEPNESS * (places(int(schema.n_cells[at]))[:-2] - centre) / spread), [0.0, 0.0]
+            )
+            for at, centre, spread in zip(self.features, self.centre, self.spread, strict=True)
+        ]
+
+    def expected(self, schema: Schema) -> list[FloatArray | None]:
+        """Share of the rows that is to be expected in each cell of every column; None where nothing is known.
+
+        As if values followed a logistic law of this centre and spread, and the two features of a combination
+        did not hang together.
+        """
+        wide = np.hypot(self.spread, self.noise)
+        known = dict(zip(self.features, zip(self.centre, wide, strict=True), strict=True))
+        found = [self._law(int(schema.n_cells[at]), known.get(at)) for at in range(schema.n_features)]
+        at_of = {name: at for at, name in enumerate(schema.features)}
+        for column, combined in enumerate(schema.combinations, schema.n_features):
+            first, second = known.get(at_of[combined.first]), known.get(at_of[combined.second])
+            both = None
+            if first is not None and second is not None:
+                both = (first[0] + combined.sign * second[0]) / 2, math.hypot(first[1], second[1]) / 2
+            found.append(self._law(int(schema.n_cells[column]), both))
+        return found
+
+    @staticmethod
+    def _law(n_cells: int, of_column: tuple[float, float] | None) -> FloatArray | None:
+        if of_column is None or n_cells <= 4:
+            return None
+        centre, spread = of_column
+        ends = np.linspace(-1, 1, n_cells - 1)  # of the cells, without missing and other
+        mass = np.diff(np.tanh(STEEPNESS * (ends - centre) / spread))
+        return np.append(mass / max(float(mass.sum()), 1e-12), [0.0, 0.0])
+
+
+def standards(
     curator: Curator,
     pool: str,
     share: Fraction,
-    features: list[int],
     rows: float,
     public: PublicRows | None = None,
-) -> list[NDArray[np.float64]]:
-    """Values between -1 and 1 of every cell of the given features; missing and unknown values are 0.
+) -> Standard:
+    """Release centre and spread of every ordered feature.
 
     Parameters
     ----------
@@ -81,15 +135,17 @@ def standard_scales(
         Pool of the budget plan to spend.
     share : Fraction
         Part of it, half for the centres and half for the spreads.
-    features : list of int
-        Ordered features.
     rows : float
         Released number of rows.
     public : PublicRows, optional
         Rows that tell centres and spreads instead; nothing is asked then.
     """
+    features = ordered_features(curator.schema)
+    if not features:
+        return Standard.unknown()
     if public is not None:
-        return [public_scale(public.shares[feature]) for feature in features]
+        told = np.array([_of_public(public.shares[feature]) for feature in features])
+        return Standard(features, told[:, 0], told[:, 1])
     one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
     of_cells = [places(int(curator.schema.n_cells[feature])) for feature in features]
 
@@ -100,13 +156,14 @@ def standard_scales(
         sums, variance = curator.lookup_sums(pool, share / 2, Query(kind), blocks, one, by_class=False)
         return sums[0] / (one * rows), math.sqrt(variance[0]) / (one * rows)
 
-    centre = np.clip(_drawn_together(*means(of_cells, Kind.CENTRES)), -1, 1)
+    asked, unsure = means(of_cells, Kind.CENTRES)
+    centre = np.clip(_drawn_together(asked, unsure), -1, 1)
     # distances lie between 0 and 2; less 1 they are as small as can be
     away = [np.abs(place - c) - 1 for place, c in zip(of_cells, centre, strict=True)]
     spread, noise = means(away, Kind.SPREADS)
     surest = noise / math.sqrt(len(features))  # noise of their mean, to which they are drawn
     spread = np.maximum(_drawn_together(spread, noise) + 1, max(LEAST_SPREAD, surest))
-    return [_scale(place, c, s) for place, c, s in zip(of_cells, centre, spread, strict=True)]
+    return Standard(features, centre, spread, unsure)
 
 
 def _drawn_together(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -117,17 +174,20 @@ def _drawn_together(values: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn
 
 
-def _scale(of_cells: NDArray[np.float64], centre: float, spread: float) -> NDArray[np.float64]:
-    return np.append(np.tanh(STEEPNESS * (of_cells[:-2] - centre) / spread), [0.0, 0.0])
-
-
-def public_scale(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale of a feature whose spread over its cells is known."""
+def _of_public(shares: FloatArray) -> tuple[float, float]:
+    """Centre and spread of a feature whose spread over its cells is known."""
     of_cells = places(len(shares))
     known = shares[:-2] / max(float(shares[:-2].sum()), 1e-12)
     centre = float(known @ of_cells[:-2])
     spread = float(known @ np.abs(of_cells[:-2] - centre))
-    return _scale(of_cells, centre, max(spread, LEAST_SPREAD))
+    return centre, max(spread, LEAST_SPREAD)
+
+
+def public_scales(schema: Schema, public: PublicRows) -> dict[int, FloatArray]:
+    """Scales of the ordered features that public rows tell."""
+    features = ordered_features(schema)
+    told = np.array([_of_public(public.shares[at]) for at in features]).reshape(-1, 2)
+    return dict(zip(features, Standard(features, told[:, 0], told[:, 1]).scales(schema), strict=True))
 
 
 def places(n_cells: int) -> NDArray[np.float64]:

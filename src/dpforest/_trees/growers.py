@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Centres, Curator, Directions, PairColumns, Parted, Utility
+from dpforest._curator import Centres, Curator, Directions, Expected, PairColumns, Parted, Utility
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Kind, Query
 
@@ -261,6 +261,7 @@ def grow_guided_or_part(
     rows: float | None = None,
     rivals: Rivals | None = None,
     name_leaves: bool = False,
+    expected: Expected = (),
 ) -> Grown | Parted:
     """Grow one tree whose splits, feature and cut together, are chosen by the target.
 
@@ -300,11 +301,16 @@ def grow_guided_or_part(
     name_leaves : bool
         Choose the classes of the leaves with the last two levels, for nothing, if these are chosen together
         and not against rivals.
+    expected : sequence of (ndarray or None)
+        Share of the rows that released values let expect in each cell of every column: where cuts of two
+        levels lie.
     """
     n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
     is_class = len(root) > 1
-    pairs = levels_in_pairs(curator, pool, share, depth, len(root), rows, ratio) if rows is not None else {}
+    pairs: dict[int, PairColumns] = {}
+    if rows is not None:
+        pairs = levels_in_pairs(curator, pool, share, depth, len(root), rows, ratio, expected)
     in_pairs = {at + below for at in pairs for below in (0, 1)}
     centred = [
         at for at in range(1, depth) if at not in in_pairs and counted[at] == CENTRED
@@ -343,9 +349,7 @@ def grow_guided_or_part(
         features, part = draw_features(curator, trees, at, n_slots), shares[at]
         if counted[at] != CENTRED:
             score = Utility.MAX_OPERATOR
-            return curator.splits(
-                pool, trees, at, features, score, part, most_common=counted[at], tree=number
-            )
+            return curator.splits(pool, trees, at, features, score, part, None, counted[at], number, expected)
         if at > 0:
             above = _centres_of_level(curator, pool, trees, at, centre_share[at], above, number)
         if is_class:
@@ -353,7 +357,7 @@ def grow_guided_or_part(
         else:
             score = Utility.CENTRED_TARGET
             centres = Centres.of_means(above[:, 0], curator.schema.range.levels)
-        return curator.splits(pool, trees, at, features, score, part, centres, tree=number)
+        return curator.splits(pool, trees, at, features, score, part, centres, 1, number, expected)
 
     return Grown(grow(curator, 1, depth, level), classes)
 
@@ -366,6 +370,7 @@ def levels_in_pairs(
     n_classes: int,
     rows: float,
     ratio: Fraction = ROOT_TWO,
+    expected: Expected = (),
 ) -> dict[int, PairColumns]:
     """Say which levels are chosen together with the next one, and among which columns; all of it public.
 
@@ -381,7 +386,7 @@ def levels_in_pairs(
     for at in range(0, depth - 1, 2):
         n_groups = int(np.sqrt(PAIR_ENTRIES / (2**at * n_classes)))
         about = schema.n_cells, schema.nominal, schema.n_features
-        slots = PairColumns.that_fit(*about, n_groups, n_slots)
+        slots = PairColumns.that_fit(*about, n_groups, n_slots, expected)
         if slots is None:
             break
         found[at] = slots

@@ -18,12 +18,15 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest._curator import MIXTURE_UNIT, NAMED, NESTED, NESTED_OR_RIVAL, Curator, Parted, Utility
 from dpforest._linear import (
     Space,
+    Standard,
     affordable_directions,
     class_scores,
     classes_can_be_fitted,
     discriminant_scores,
+    ordered_features,
     random_directions,
     refined,
+    standards,
     weighings,
 )
 from dpforest._shrinkage import shrunk_counts
@@ -348,14 +351,20 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
             linear, is_fitted = Fraction(0), False  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
-        tables = np.empty(0)
+        tables, standard = np.empty(0), None
         if is_discriminant:
             found = discriminant_scores(
                 curator, "model", linear, counts, sd, config.discriminant, self._public
             )
-            rows, tables = found.counts, found.tables
+            rows, tables, standard = found.counts, found.tables, found.standard
+        elif is_fitted or self._public is not None:  # the tree's cuts follow the scales, too
+            scaling = Fraction(0)
+            if is_fitted and self._public is None and ordered_features(curator.schema):
+                scaling = linear * config.linear.scaling
+            standard = standards(curator, "model", scaling, float(rows.sum()), self._public)
+            linear -= scaling
         for_tree = float(shares.splits + shares.leaves)
-        grown = self._trees(curator, shares, rows, enough * for_tree, n_directions)
+        grown = self._trees(curator, shares, rows, enough * for_tree, n_directions, standard)
         if isinstance(grown, Parted):
             if not linear:
                 return self._along(curator, grown, n_directions, rows)
@@ -365,8 +374,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if not linear:
             return Trained(trees, leaves, (sd,) * trees.n_trees, leaf_classes=classes)
         if is_fitted:
-            of_part = curator, "model", linear, float(rows.sum()), config.linear, self._public
-            tables = class_scores(*of_part)[None]
+            assert standard is not None
+            tables = class_scores(curator, "model", linear, float(rows.sum()), standard, config.linear)[None]
             tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
         first = trees[:1]  # several trees are alike enough to be weighed by one
         read = _read_leaves(first, leaves[0], sd, curator.ledger, config, classes)
@@ -448,9 +457,9 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             return 0  # nothing to compare them with
         return affordable_directions(curator.schema, n_rows, config.directions)
 
-    def _space(self, curator: Curator) -> Space:
+    def _space(self, curator: Curator, standard: Standard | None = None) -> Space:
         """Return what directions are drawn in."""
-        return Space(curator.schema, self._public)
+        return Space(curator.schema, self._public, standard)
 
     def _along(
         self, curator: Curator, found: Parted, n_directions: int, rows: NDArray[np.float64]
@@ -474,6 +483,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         rows: NDArray[np.float64],
         enough: float,
         n_directions: int = 0,
+        standard: Standard | None = None,
     ) -> Parted | _Filled:
         """Grow and fill the trees; depth and scores follow from released class counts.
 
@@ -503,13 +513,16 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if n_directions:
             # where there is a linear part, too, a box shall not be taken for a sum of squares
             of_lines = shares.linear > 0
-            drawn = random_directions(self._space(curator), n_directions, curator.coins.take, of_lines)
+            drawn = random_directions(
+                self._space(curator, standard), n_directions, curator.coins.take, of_lines
+            )
             rivals = Rivals(drawn, config.odds_of_directions)
         grown, leaves, sd = [], [], 0.0
         for number in range(n_trees) if n_trees > 1 else [None]:
             tree = grow_guided_or_part(
                 curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns,
                 float(rows.sum()) if in_pairs else None, rivals, name_leaves,
+                standard.expected(curator.schema) if standard is not None else (),
             )  # fmt: skip
             if isinstance(tree, Parted):
                 return tree
