@@ -14,6 +14,7 @@ from dpforest._curator.pairs import (
     MOST_CUTS,
     MOST_SUBSETS,
     PairCandidates,
+    _cuts_in,
     _cuts_of,
 )
 from dpforest._rows import MAX_ROWS, Grid, MemoryRows, PairCounts
@@ -281,3 +282,22 @@ def test_cuts_of_a_box_are_different_and_leave_cells_on_both_sides(n_groups):
             assert cuts[-1] < width - 1
         else:
             assert cuts.tolist() == list(range(n_groups - 1))
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 10, 16, 35, 64])
+def test_cuts_lie_where_rows_are_expected_and_some_of_them_elsewhere(n_groups):
+    """A law on a tenth of the cells, or on one of them: cuts differ, stay inside, and are as many as ever."""
+    for size, first_likely, n_likely in [(256, 100, 25), (256, 3, 1), (80, 70, 8)]:
+        expected = np.zeros(size + 2)
+        expected[first_likely : first_likely + n_likely] = 1 / n_likely
+        for first, last in [(0, size + 1), (first_likely - 2, size - 1), (0, 40)]:
+            width = last - first + 1
+            cuts = first + _cuts_in(first, last, n_groups, expected)
+            assert len(cuts) == n_groups - 1
+            assert (np.diff(cuts) > 0).all()
+            assert cuts[0] >= first
+            assert width <= n_groups or cuts[-1] < last
+            beside = (cuts >= first_likely - 1) & (cuts < first_likely + n_likely)
+            if n_groups < width and expected[first : last + 1].any():
+                assert beside.sum() >= min(0.6 * (n_groups - 1), n_likely) - 1
+    assert _cuts_in(0, 99, n_groups, None).tolist() == _cuts_of(100, n_groups).tolist()

@@ -13,6 +13,7 @@ from dpforest._curator.utilities import (
     CENTRED_UNIT,
     ENTROPY_ROWS,
     ENTROPY_UNIT,
+    FEATURE_WEIGHT,
     GINI_UNIT,
     SHARE_UNIT,
     Candidates,
@@ -259,3 +260,18 @@ def test_two_classes_score_as_any_number_of_them(largest, unit, centred):
         found.append(out)
     np.testing.assert_array_equal(*found)
     assert found[0].any()
+
+
+def test_a_cut_weighs_as_many_rows_as_are_expected_beside_it():
+    """Every cut stays a candidate, and no feature weighs more than another."""
+    n_cells = int(CLASSES.n_cells[0])
+    for likely in range(n_cells):
+        expected = np.eye(n_cells)[likely]
+        told = Candidates.of_level(ROOT, 0, ASKED, CLASSES.n_cells, SUBSETS, (expected, None))
+        base, evenly = (each.base_measure().reshape(2, -1) for each in (told, CANDIDATES))
+        np.testing.assert_array_equal(base[1], evenly[1])
+        np.testing.assert_array_equal(base[0] > 0, evenly[0] > 0)
+        assert base[0].sum() <= FEATURE_WEIGHT
+        cuts = np.flatnonzero(base[0])
+        beside = np.isin(cuts, [likely - 1, likely])
+        assert base[0][cuts[beside]].min() > 2 * base[0][cuts[~beside]].max()

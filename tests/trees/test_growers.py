@@ -168,7 +168,7 @@ def test_levels_are_chosen_alone_where_two_have_no_room(monkeypatch):
         plan = BudgetPlan.divide(epsilon, 0, {"splits": 1})
         nothing = PrivateTable(np.empty((0, 3), object), np.zeros(0, int), schema)
         if entries:
-            monkeypatch.setattr(growers, "PAIR_ENTRIES", entries)
+            monkeypatch.setattr(growers, "MOST_PAIR_ENTRIES", entries)
         with Curator(nothing, plan, RandomWords.seeded(0)) as guard:
             root = np.full(n_classes, 1 / n_classes)
             grow_guided(guard, "splits", Fraction(1), 4, root, [1] * 4, rows=rows)
