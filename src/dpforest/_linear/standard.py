@@ -7,6 +7,7 @@ the distance to the centre, so that no row adds more than 1 to any sum however f
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -68,13 +69,15 @@ def ordered_features(schema: Schema) -> list[int]:
 class Standard(NamedTuple):
     """Released centres and spreads of ordered features, on the public range from -1 to 1.
 
-    `noise` is the standard deviation of that in the centres.
+    `noise` is the standard deviation of that in the centres; `shares` are those of the cells of all features,
+    if these are known.
     """
 
     features: list[int]
     centre: FloatArray
     spread: FloatArray
     noise: float = 0.0
+    shares: Sequence[FloatArray] = ()
 
     @classmethod
     def unknown(cls) -> Standard:
@@ -93,12 +96,14 @@ class Standard(NamedTuple):
     def expected(self, schema: Schema) -> list[FloatArray | None]:
         """Share of the rows that is to be expected in each cell of every column; None where nothing is known.
 
-        As if values followed a logistic law of this centre and spread, and the two features of a combination
-        did not hang together.
+        Where shares are not known, as if values followed a logistic law of this centre and spread, and the
+        two features of a combination did not hang together.
         """
         wide = np.hypot(self.spread, self.noise)
         known = dict(zip(self.features, zip(self.centre, wide, strict=True), strict=True))
         found = [self._law(int(schema.n_cells[at]), known.get(at)) for at in range(schema.n_features)]
+        if self.shares:
+            found = [None if law is None else own for law, own in zip(found, self.shares, strict=True)]
         at_of = {name: at for at, name in enumerate(schema.features)}
         for column, combined in enumerate(schema.combinations, schema.n_features):
             first, second = known.get(at_of[combined.first]), known.get(at_of[combined.second])
@@ -145,7 +150,7 @@ def standards(
         return Standard.unknown()
     if public is not None:
         told = np.array([_of_public(public.shares[feature]) for feature in features])
-        return Standard(features, told[:, 0], told[:, 1])
+        return Standard(features, told[:, 0], told[:, 1], shares=public.shares)
     one = units(len(features), float(curator.ledger.plan.amount(pool) * share))
     of_cells = [places(int(curator.schema.n_cells[feature])) for feature in features]
 
