@@ -35,15 +35,10 @@ from dpforest._structure.link import probabilities
 from dpforest._trees import (
     CENTRED,
     LEAST_FOR_PAIRS,
-    Prunings,
     Rivals,
     as_shares,
     grow_guided_or_part,
     levels_in_pairs,
-    mix_prunings,
-    named_shares,
-    reachable_leaves,
-    with_names,
 )
 from dpforest.forests.base import PrivateForestClassifierBase
 from dpforest.forests.depths import depth_by_evidence, even_depth_by_evidence
@@ -52,6 +47,7 @@ from dpforest.forests.foresight import Ask, Shape, choose
 from dpforest.forests.guided import GuidedTree
 from dpforest.forests.guided_config import ClassConfig, ClassShares
 from dpforest.forests.guided_foresight import direction_asks, discriminant_asks, least_shares
+from dpforest.forests.guided_leaves import Leaves, read_leaves, spread_of
 from dpforest.forests.parameters import MAX_TABLE_ENTRIES, parameters
 from dpforest.forests.release import PrivateRelease, Trained
 from dpforest.mechanisms import RandomWords
@@ -59,7 +55,6 @@ from dpforest.privacy import Kind, Ledger, Query
 from dpforest.schema import Combination, Schema
 
 DEFAULTS = ClassConfig()
-MOST_LEFT_OUT = 2**22  # numbers in a table of scores without one row: some levels of it are made at once
 # Of scores, that a linear part has at most: fitted, and of a discriminant (four covariances, with squares or
 # without them).
 FITTED_TABLES, DISCRIMINANT_TABLES = 4, 8
@@ -153,72 +148,6 @@ class LinearPart(NamedTuple):
 
     share: Fraction
     is_discriminant: bool = False
-
-
-class _Leaves(NamedTuple):
-    """What was released about the leaves: shares of classes, and those of all leaves together.
-
-    `named` are the shares that the chosen class of a leaf speaks for, where there is one; `shares` have them
-    in it.
-    """
-
-    shares: NDArray[np.float64]
-    prior: NDArray[np.float64]
-    prunings: Prunings
-    named: NDArray[np.float64] | None = None
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Log odds of every leaf against all leaves together."""
-        found: NDArray[np.float64] = np.log(self.shares / self.prior)
-        return found
-
-    def for_judging(self) -> NDArray[np.float64]:
-        """Scores of every leaf for a row that it was made of, which is left out as far as there is room."""
-        n_leaves, n_classes = self.shares.shape
-        if n_leaves * n_classes**2 > MOST_LEFT_OUT:
-            return self.scores[:, None]
-        left_out = self.prunings.left_out_shares()
-        if self.named is not None:
-            left_out = with_names(left_out, self.named[:, None])
-        found: NDArray[np.float64] = np.log(left_out / self.prior)
-        return found
-
-
-def _read_leaves(
-    trees: FlatTrees,
-    counts: NDArray[np.int64],
-    noise_sd: float,
-    ledger: Ledger,
-    config: ClassConfig,
-    classes: NDArray[np.int64] | None = None,
-) -> _Leaves:
-    """Make shares of the counts of a tree's leaves, by a mixture over its prunings, and of their classes."""
-    reachable = reachable_leaves(trees)[0]
-    total = (counts * reachable[:, None]).sum(axis=0).astype(np.float64)
-    prior = shrunk_counts(total, noise_sd * math.sqrt(reachable.sum()))
-    prior = prior / prior.sum()
-    epsilons = np.zeros(trees.depth)
-    for event in ledger:
-        if event.kind is Kind.SPLITS and event.level is not None:
-            n_levels = 2 if event.mechanism in (NESTED, NESTED_OR_RIVAL, NAMED) else 1
-            levels = slice(event.level, event.level + n_levels)
-            epsilons[levels] = float(str(event.parameters["epsilon"])) / n_levels
-    found = mix_prunings(counts, noise_sd, prior, reachable, epsilons, config.prunings)
-    if classes is not None:
-        named = named_shares(counts * reachable[:, None], noise_sd, classes, prior)
-        return _Leaves(with_names(found.leaf_shares(), named), prior, found, named)
-    if config.mix_prunings:
-        return _Leaves(found.leaf_shares(), prior, found)
-    positive = counts.clip(0) + 1e-3 * prior
-    return _Leaves(positive / positive.sum(axis=1, keepdims=True), prior, found)
-
-
-def _spread(leaves: _Leaves) -> float:
-    """How much the scores of a tree's leaves differ, weighted by rows; mean over classes."""
-    rows = np.maximum(leaves.prunings.rows[-1], 1e-9)
-    mean = np.average(leaves.scores, axis=0, weights=rows)
-    return float(np.sqrt(np.average((leaves.scores - mean) ** 2, axis=0, weights=rows)).mean())
 
 
 @parameters
@@ -378,7 +307,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             tables = class_scores(curator, "model", linear, float(rows.sum()), standard, config.linear)[None]
             tables[:, 0] -= np.log(rows / rows.sum())  # every row has one cell of the first feature
         first = trees[:1]  # several trees are alike enough to be weighed by one
-        read = _read_leaves(first, leaves[0], sd, curator.ledger, config, classes)
+        read = read_leaves(first, leaves[0], sd, curator.ledger, config, classes)
         mixture = self._mixture(curator, rows, tables, first, read, enough)
         return Trained(trees, leaves, (sd,) * trees.n_trees, mixture, leaf_classes=classes)
 
@@ -564,7 +493,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         rows: NDArray[np.float64],
         tables: NDArray[np.float64],
         trees: FlatTrees,
-        leaves: _Leaves,
+        leaves: Leaves,
         enough: float,
     ) -> Additive:
         """Choose, by how well they predict the rows, how much the tree and the linear part weigh.
@@ -609,10 +538,10 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         noises: tuple[float, ...],
         ledger: Ledger,
         classes: NDArray[np.int64] | None = None,
-    ) -> list[_Leaves]:
+    ) -> list[Leaves]:
         """Read the leaves of every tree."""
         return [
-            _read_leaves(trees[at : at + 1], counts[at], sd, ledger, self._config, classes)
+            read_leaves(trees[at : at + 1], counts[at], sd, ledger, self._config, classes)
             for at, sd in enumerate(noises)
         ]
 
@@ -640,7 +569,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
         if additive is None:
             return of_tree
         found = additive.spreads(self.schema_.n_cells[: self.schema_.n_features])
-        spread = sum(_spread(each) for each in leaves) / n_trees
+        spread = sum(spread_of(each) for each in leaves) / n_trees
         return as_shares(found + additive.tree_weight * spread * of_tree)
 
     def _sum_parts(self, cells: NDArray[Any], n_threads: int) -> NDArray[np.float64]:
