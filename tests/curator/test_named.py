@@ -144,6 +144,29 @@ def check_classes_of_leaves():
         np.testing.assert_array_equal(candidates.leaf_counts(tables, np.array([cuts]))[0], wanted)
 
 
+def test_nodes_have_their_own_leaves():
+    """All nodes of a level at once: classes drawn from the rows of another would tell of these twice."""
+    check_leaves_of_several_nodes()
+
+
+def check_leaves_of_several_nodes():
+    """Compare the counts of the leaves of two nodes that are counted together with plain counting."""
+    subsets = Subsets.draw(CLASSES, RandomWords.seeded(0))
+    trees = FlatTrees.unsplit(1, 2, subsets.left_sets)
+    trees.threshold[0, 0] = 2  # of the number
+    cells, codes = random_rows(1)
+    candidates = PairCandidates.of_level(trees, 1, SLOTS, CLASSES.n_cells, subsets)
+    tables, is_right = tables_of(cells, codes, candidates, trees, 1), cells[:, 0] > 2
+    proper = [np.flatnonzero(base) for base in candidates.base]
+    for number in range(6):
+        chosen = np.array([np.roll(cuts, number)[:3] for cuts in proper])
+        found = candidates.leaf_counts(tables, chosen)
+        for node, cuts in enumerate(chosen):
+            mine = (codes >= 0) & (is_right == node)
+            wanted = counts_by_hand(candidates, node, cells[mine], codes[mine], subsets.left_sets, cuts)
+            np.testing.assert_array_equal(found[node], wanted)
+
+
 def test_largest_tables_are_scored_within_64_bits():
     """A table of 2**40 rows, next to all of them in one leaf, against Python's integers."""
     subsets = Subsets.draw(CLASSES, RandomWords.seeded(0))

@@ -133,6 +133,13 @@ MUTANTS = {
         slip("dpforest._curator.pairs:PairCandidates._of_leaves", (" - first]", "]")),
         named.check_classes_of_leaves,
     ),
+    "leaves counted with the rows of another node": Mutant(
+        slip(
+            "dpforest._curator.pairs:PairCandidates.leaf_counts",
+            ("in zip(tables,", "in zip(tables[:1].repeat(len(tables), 0),"),
+        ),
+        named.check_leaves_of_several_nodes,
+    ),
     "rivals at twice epsilon": Mutant(TWICE_THE_RATE, priced("paired_splits_or_direction")),
     "directions at twice epsilon": Mutant(TWICE_THE_RATE, priced("best_direction")),
     "a row counted along a direction by its place": Mutant(

@@ -138,7 +138,10 @@ def draw_nested(
     n_threads: int = 1,
     fine: int = 1,
 ) -> IntArray:
-    """Draw as `nested_exponential` does, with utilities in units of 1 / fine, a power of 2; see `named`."""
+    """Draw as `nested_exponential` does, with utilities in units of 1 / fine, a power of 2; see `named`.
+
+    They lie between -2**48 fine and 2**48 fine, within 2**62 in the units of the first choice.
+    """
     one, other, measure = _checked(left, right, base, rate)
     soft = soft_best(one, other, measure, rate, n_threads, fine)
     first = choose(soft, measure, _finer(rate, NESTED_UNIT), words, n_threads=n_threads)
