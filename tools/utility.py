@@ -10,9 +10,10 @@ nothing else of ours there. `present` is for other versions of this library. Riv
 `spe`, `diprime_exp`, `diprime_flip`, `friedman_schuster`, and itself `"without the tree"` or another part:
 see `tools.ablations`.
 Tables come from the folder DPFOREST_DATA or are drawn; `adult:age` is the table with another target, as in
-STUDY. Each fit is one line of the file, with the splits the same for all methods; lines that are there
-already are not run again. A fit that takes longer than `--most` seconds of CPU time is given up, and so are
-those of the table that would follow: its line has no score.
+STUDY, and `magic*5` has bounds of its numbers that are five times as wide. Each fit is one line of the file,
+with the splits the same for all methods; lines that are there already are not run again. A fit that takes
+longer than `--most` seconds of CPU time is given up, and so are those of the table that would follow: its
+line has no score.
 """
 
 from __future__ import annotations
@@ -107,8 +108,23 @@ def from_sklearn(name):
     return X, y, {**columns, "target": {"type": "numeric", "min": target[0], "max": target[1]}}
 
 
+def widened(schema, factor):
+    """Bounds of features so many times as wide: a fifth of what is added lies below, the rest above."""
+    found = {}
+    for name, law in schema.items():
+        if name != "target" and law["type"] == "numeric":
+            added = (factor - 1) * (law["max"] - law["min"])
+            law = {**law, "min": law["min"] - 0.2 * added, "max": law["max"] + 0.8 * added}
+        found[name] = law
+    return found
+
+
 def loaded(name):
     """Numbers, categories as their numbers; a schema in its dictionary form, the target last."""
+    name, _, factor = name.partition("*")
+    if factor:
+        X, y, schema = loaded(name)
+        return X, y, widened(schema, float(factor))
     if name in DRAWN:
         return drawn(name)
     if name == "diabetes" or name.startswith("friedman"):
