@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -248,12 +248,10 @@ class Candidates:
         low, high = self.low[rows, :, None], self.high[rows, :, None]
         cut = np.arange(self.width, dtype=np.int32)
         is_cut = (cut >= low) & (cut < high)
-        base = np.where(is_cut, _weight_of_each(high - low), 0)
-        for feature, expected in enumerate(self.expected):
-            if expected is not None:
-                nodes, slots = np.nonzero(self.features[rows] == feature)
-                if len(nodes):
-                    base[nodes, slots] = _weights_along(expected, is_cut[nodes, slots])
+        if len(self.expected):
+            base = _weights_along(self._beside[self.features[rows]], is_cut)
+        else:
+            base = np.where(is_cut, _weight_of_each(high - low), 0)
         for nodes, slots, sets in self._cut_by_subsets(rows):
             members = self.members[rows][nodes, slots].astype(np.int64)
             inside = members @ sets.T.astype(np.int64)
@@ -261,6 +259,15 @@ class Candidates:
             base[nodes, slots] = 0
             base[nodes, slots, : len(sets)] = proper * _weight_of_each(proper.sum(axis=1, keepdims=True))
         return base.reshape(len(base), -1)
+
+    @cached_property
+    def _beside(self) -> NDArray[np.float64]:
+        """Rows that are expected beside every cut of every column, up to a factor; 0 where nothing is."""
+        found = np.zeros((len(self.expected), self.width))
+        for beside, law in zip(found, self.expected, strict=True):
+            if law is not None:
+                beside[: len(law) - 1] = law[:-1] + law[1:]
+        return found
 
     def scores(
         self,
@@ -335,17 +342,15 @@ def _weight_of_each(cuts: NDArray[Any]) -> NDArray[np.int64]:
     return weight
 
 
-def _weights_along(expected: NDArray[np.float64], is_cut: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _weights_along(beside: NDArray[np.float64], is_cut: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Share the weight of a feature among its cuts, by the rows that are expected beside each."""
-    beside = np.zeros(is_cut.shape[1])
-    beside[: len(expected) - 1] = expected[:-1] + expected[1:]
     law = partly_even(np.where(is_cut, beside, 0.0), is_cut)
     weights: NDArray[np.int64] = np.maximum((FEATURE_WEIGHT * law).astype(np.int64), is_cut)
     return weights
 
 
 def partly_even(mass: NDArray[np.float64], possible: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mix a law in proportion to a mass with an even one over what is possible; each row sums to 1.
+    """Mix a law in proportion to a mass with an even one over what is possible; along the last axis.
 
     Examples
     --------
@@ -353,9 +358,9 @@ def partly_even(mass: NDArray[np.float64], possible: NDArray[np.bool_]) -> NDArr
     array([[0.1 , 0.73, 0.17],
            [0.5 , 0.5 , 0.  ]])
     """
-    total = mass.sum(axis=1, keepdims=True)
+    total = mass.sum(axis=-1, keepdims=True)
     even = np.where(total > 0, EVEN, 1.0)
-    law: NDArray[np.float64] = possible * even / np.maximum(possible.sum(axis=1, keepdims=True), 1)
+    law: NDArray[np.float64] = possible * even / np.maximum(possible.sum(axis=-1, keepdims=True), 1)
     return law + (1 - even) * mass / np.where(total > 0, total, 1.0)
 
 
