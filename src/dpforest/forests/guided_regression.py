@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import Curator, Expected, Utility
+from dpforest._curator import Curator, Utility
 from dpforest._linear import (
     Basis,
-    Standard,
     affordable_basis,
     fit_additive,
     number_can_be_fitted,
@@ -147,23 +146,22 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         mean, mean_sd, rows = _mean_and_rows(curator)
         target = ResidualTarget(curator, self._config, rows, self._finite_epsilon)
         constant = target.centre_on(mean, mean_sd)
-        table, standard = self._follow(target)
-        expected = standard.expected(curator.schema)
-        forest, sums, noises, spans, weight = self._trees(target, expected, followed=bool(table.any()))
+        table = self._follow(target)
+        forest, sums, noises, spans, weight = self._trees(target, followed=bool(table.any()))
         table[0] += round(constant * UNIT)  # every row has one cell of the first feature
         return Trained(forest, sums, noises, Additive(table[..., None], weight, spans))
 
-    def _follow(self, target: ResidualTarget) -> tuple[NDArray[np.int64], Standard]:
+    def _follow(self, target: ResidualTarget) -> NDArray[np.int64]:
         """Follow the target by a sum over features and subtract it, where that explains something.
 
         Returns what was subtracted by (feature, cell), in levels / UNIT; 0 if there was not enough to ask, or
-        if what was found does not stand out of its noise. And what is known of centres and spreads.
+        if what was found does not stand out of its noise.
         """
         curator, config = target.curator, self._config
         nothing = np.zeros((curator.schema.n_features, int(curator.schema.n_cells.max())), np.int64)
         asked = self._sum_to_fit(target)
         if asked is None:
-            return nothing, Standard.unknown()
+            return nothing
         basis, share = asked
         wanted, rows = target.wanted, target.rows
         scaling = scaling_share(share, basis, config.additive, self._public is not None)
@@ -174,10 +172,10 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
         target.left -= share
         table: NDArray[np.int64] = np.rint(found * (wanted.width * target.width * UNIT)).astype(np.int64)
         if not table.any():
-            return table, standard
+            return table
         target.subtract(table=table)
         target.clip_again("after the sum over features")
-        return table, standard
+        return table
 
     def _sum_to_fit(self, target: ResidualTarget) -> tuple[Basis, Fraction] | None:
         """Choose a sum over features that can be fitted, and its part of the budget, if there is one."""
@@ -194,7 +192,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             share = target.left * config.most_additive
         return (basis, share) if _can_follow(schema, plan, share, basis, known, config) else None
 
-    def _trees(self, target: ResidualTarget, expected: Expected, followed: bool) -> _Forest:
+    def _trees(self, target: ResidualTarget, followed: bool) -> _Forest:
         """Grow trees on what is left of the target, each on what those before it leave."""
         config, curator, levels = self._config, target.curator, target.levels
         enough = target.enough * float(target.left)
@@ -211,7 +209,7 @@ class PrivateForestRegressor(GuidedTree, PrivateForestRegressorBase):
             tree_share = share - (target.clip_for_tree(share, number) if number else 0)
             splitting = tree_share * config.splitting * min(depth, 1)
             zero = np.array([-target.span[0] / target.width])
-            tree = grow_guided(curator, "model", splitting, depth, zero, number=number, expected=expected)
+            tree = grow_guided(curator, "model", splitting, depth, zero, number=number)
             query = Query(Kind.LEAF_SUMS, tree=number)
             (found,), sd = curator.leaf_soft_histograms("model", tree, tree_share - splitting, query)
             if number + 1 < n_trees:
