@@ -26,7 +26,7 @@ from dpforest._curator.payment import EXPONENTIAL, NAMED, NESTED, NESTED_OR_RIVA
 from dpforest._curator.queries import Curator
 from dpforest._curator.sums import Block, SumQueries, Sums
 from dpforest._curator.table import PrivateTable
-from dpforest._curator.utilities import Centres, Expected, Subsets, Utility, median_scores
+from dpforest._curator.utilities import NOTHING_EXPECTED, Centres, Expected, Subsets, Utility, median_scores
 from dpforest._curator.values import TARGET, PrivateValues
 from dpforest._rows import COARSE_LEVELS, MAX_PER_ROW, MAX_ROWS, MIXTURE_UNIT
 
@@ -40,6 +40,7 @@ __all__ = [
     "NAMED",
     "NESTED",
     "NESTED_OR_RIVAL",
+    "NOTHING_EXPECTED",
     "N_BINS",
     "ONE",
     "PERMUTE_AND_FLIP",

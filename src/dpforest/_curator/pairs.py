@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator.utilities import FEATURE_WEIGHT, Expected, Subsets, partly_even
+from dpforest._curator.utilities import FEATURE_WEIGHT, NOTHING_EXPECTED, Expected, Subsets, partly_even
 from dpforest._structure.flat import EVERYTHING_LEFT, FlatTrees
 from dpforest._threads import zeros
 from dpforest.mechanisms import SoftUnits
@@ -38,13 +38,12 @@ MOST_CUTS = 2**11  # of all columns: scores are by pairs of cuts, and need 2**26
 class PairColumns:
     """Which columns two levels look at, and into how many groups ordered ones are cut.
 
-    `expected` has the share of the rows that released values let expect in each cell of a column, or None:
-    then cells are taken to be equally common.
+    `expected` says of these columns where rows lie; where it does not, cells are taken to be equally common.
     """
 
     columns: NDArray[np.int64]
     n_groups: NDArray[np.int64]
-    expected: Expected = ()
+    expected: Expected = NOTHING_EXPECTED
 
     @classmethod
     def that_fit(
@@ -54,7 +53,7 @@ class PairColumns:
         n_features: int,
         n_groups: int,
         n_slots: int,
-        expected: Expected = (),
+        expected: Expected = NOTHING_EXPECTED,
     ) -> PairColumns | None:
         """Choose columns so that all of them together have at most so many groups, and are so many.
 
@@ -70,7 +69,7 @@ class PairColumns:
         n_groups, n_slots : int
             Most groups, and most columns.
         expected : Expected
-            For every column of the table, or nothing.
+            Where rows lie, of every column of the table.
 
         Examples
         --------
@@ -93,8 +92,9 @@ class PairColumns:
         kept = usable[: len(features) + max(n_sums, 0)].astype(np.int64)
         widest = n_left // max(int((~nominal[kept]).sum()), 1)
         narrow = np.minimum(n_cells[kept], widest)
-        of_slots = tuple(expected[at] for at in kept) if expected else ()
-        return cls(kept, np.where(nominal[kept], n_cells[kept], narrow).astype(np.int64), of_slots)
+        of_slots = tuple(expected.shares[at] for at in kept) if expected.shares else ()
+        wide = np.where(nominal[kept], n_cells[kept], narrow).astype(np.int64)
+        return cls(kept, wide, expected._replace(shares=of_slots))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class PairCandidates:
                 sets[slot] = subsets.left_sets[-found.threshold[0] - 1][:, :n_groups]
                 of_cell = np.broadcast_to(np.minimum(cells, n_groups - 1), (n_nodes, len(cells)))
             else:
-                about = slots.expected[slot] if slots.expected else None
+                about = slots.expected.shares[slot] if slots.expected.shares else None
                 of_cell, found = _by_thresholds(cells, low[:, slot], high[:, slot], int(n_groups), about)
             groups.append(of_cell + first_group[-1])
             bases.append(found.base)
@@ -377,15 +377,17 @@ def _by_thresholds(
 def _cuts_in(first: int, last: int, n_groups: int, expected: NDArray[np.float64] | None) -> NDArray[np.int64]:
     """Last cells on the left of the cuts of a box, counted from its first cell.
 
-    Where nothing is expected, see `_cuts_of`. Otherwise all groups are about equally common by the expected
-    law, a part of which is even: rows lie elsewhere, too.
+    Where nothing is expected, see `_cuts_of`. Otherwise most groups are about equally common by the expected
+    law, a part of which is even: rows lie elsewhere, too. Some cuts are close to the lower end, as there.
     """
     width = last - first + 1
     if expected is None or width <= n_groups:
         return _cuts_of(width, n_groups)
     law = partly_even(expected[None, first : last + 1], np.ones((1, width), np.bool_))[0]
-    wanted = np.arange(1, n_groups) / n_groups
-    found = np.unique(np.minimum(np.searchsorted(np.cumsum(law), wanted), width - 2))
+    n_low = int(n_groups * NEAR_THE_END)
+    wanted = np.arange(1, n_groups - n_low) / (n_groups - n_low)
+    by_law = np.minimum(np.searchsorted(np.cumsum(law), wanted), width - 2)
+    found = np.union1d(_near_the_end(int(by_law[0]), n_low), by_law)
     others = np.setdiff1d(np.arange(width - 1), found)  # where a cell is more than a group, there is room
     more = np.linspace(0, len(others) - 1, n_groups - 1 - len(found)).astype(np.int64)
     return np.sort(np.concatenate([found, others[more]]))
@@ -411,10 +413,14 @@ def _cuts_of(width: int, n_groups: int) -> NDArray[np.int64]:
     n_low = int(n_groups * NEAR_THE_END)
     n_even = n_cuts - n_low
     even = (np.arange(1, n_even + 1) * width) // (n_even + 1) - 1
-    near = np.rint(max(even[0], 1) ** (np.arange(n_low) / max(n_low, 1))).astype(np.int64) - 1
-    found = np.unique(np.concatenate([near, even]))
+    found = np.union1d(_near_the_end(int(even[0]), n_low), even)
     rest = np.setdiff1d(np.arange(width - 1), found)[: n_cuts - len(found)]
     return np.sort(np.concatenate([found, rest]))
+
+
+def _near_the_end(first: int, n_cuts: int) -> NDArray[np.int64]:
+    """List so many cuts below the first of the others, each twice as far from the lower end or so."""
+    return np.rint(max(first, 1) ** (np.arange(n_cuts) / max(n_cuts, 1))).astype(np.int64) - 1
 
 
 def _by_sets(column: int, members: NDArray[np.uint8], subsets: Subsets) -> _Cuts:

@@ -58,7 +58,15 @@ from dpforest._curator.payment import (
 )
 from dpforest._curator.sums import SumQueries
 from dpforest._curator.table import PrivateTable
-from dpforest._curator.utilities import Candidates, Centres, Expected, Subsets, Utility, median_scores
+from dpforest._curator.utilities import (
+    NOTHING_EXPECTED,
+    Candidates,
+    Centres,
+    Expected,
+    Subsets,
+    Utility,
+    median_scores,
+)
 from dpforest._curator.values import PrivateValues
 from dpforest._rows import (
     MAX_PER_ROW,
@@ -224,15 +232,15 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         centres: Centres | None = None,
         most_common: int = 1,
         tree: int | None = None,
-        expected: Expected = (),
+        expected: Expected = NOTHING_EXPECTED,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Release a feature and a cut of it in every node of a level, chosen jointly by a utility.
 
         One exponential mechanism runs over all cuts of all given features at once, so that the level costs
         its amount once, however many candidates there are. Centred utilities need the `centres` of all nodes,
         which must follow from released values; the max-operator counts the rows of so many of a child's
-        `most_common` classes. `tree` is the number of the tree, if it is one of several. `expected` shares
-        of the rows in the cells of every column, from released values, are where cuts are likelier.
+        `most_common` classes. `tree` is the number of the tree, if it is one of several. Cuts are
+        likelier where rows are `expected`.
 
         Returns
         -------
@@ -241,7 +249,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         self._demand_row_privacy()
         score_range = utility.range_for(self.schema)
         counted = f" of {most_common} classes" if most_common > 1 else ""
-        query = Query(Kind.SPLITS, f"by {utility.name.lower()}{counted}", level, tree)
+        query = Query(Kind.SPLITS, f"by {utility.name.lower()}{counted}{expected.origin}", level, tree)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, EXPONENTIAL)
         about_cells = self.schema.n_cells, self.subsets, expected
         candidates = Candidates.of_level(trees, level, features, *about_cells)
@@ -289,7 +297,7 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
         """
         self._demand_row_privacy()
         counted = f" of {most_common} classes" if most_common > 1 else ""
-        query = Query(Kind.SPLITS, f"two levels by max_operator{counted}", level, tree)
+        query = Query(Kind.SPLITS, f"two levels by max_operator{counted}{slots.expected.origin}", level, tree)
         score_range = Utility.MAX_OPERATOR.range_for(self.schema)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), score_range, NESTED)
         candidates = PairCandidates.of_level(trees, level, slots, self.schema.n_cells, self.subsets)
@@ -323,7 +331,8 @@ class Curator(SumQueries, FitQueries, GradientQueries, EstimateQueries):
             Of the leaves two levels below.
         """
         self._demand_row_privacy()
-        query = Query(Kind.SPLITS, "two levels and the classes of their leaves", level)
+        detail = f"two levels and the classes of their leaves{slots.expected.origin}"
+        query = Query(Kind.SPLITS, detail, level)
         candidates = PairCandidates.of_level(trees, level, slots, self.schema.n_cells, self.subsets)
         choose = self._pay.for_choice(pool, share, query, self._copies(trees), 1, NAMED, candidates)
         tables = self._pair_tables(trees, level, candidates)

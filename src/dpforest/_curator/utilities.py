@@ -37,11 +37,11 @@ one of length UNIT + 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,6 @@ from dpforest.mechanisms import RandomWords
 from dpforest.schema import Schema
 
 EVERY_ROW = slice(None)
-Expected: TypeAlias = Sequence[NDArray[np.float64] | None]
-"""Share of the rows that released values let expect in each cell, of every column; None: nothing is known."""
 EVEN = 0.3  # part of a column's cuts that takes no notice of where rows are expected; study: 0.15 is alike
 FEATURE_WEIGHT = 2**20  # total base weight of one feature; every cut of it gets an equal whole-number part
 CENTRED_UNIT = 4096  # range of a centred score after rescaling
@@ -63,6 +61,20 @@ SHARE_UNIT = 4096  # class shares of a node are whole multiples of 1 / SHARE_UNI
 GINI_UNIT = 1024  # n Gini is rounded down to multiples of 1 / GINI_UNIT
 ENTROPY_UNIT = 1024  # each row's part of n entropy is rounded down to multiples of 1 / ENTROPY_UNIT
 ENTROPY_ROWS = 2**16  # N: up to so many rows in a node the score is the true information gain
+
+
+class Expected(NamedTuple):
+    """Where rows are expected to lie, from released or public values.
+
+    `shares` has, for every column, the share of the rows in each of its cells, or None where nothing is
+    known; it is empty if nothing is known of any column. `origin` goes on the ledger.
+    """
+
+    shares: tuple[NDArray[np.float64] | None, ...] = ()
+    origin: str = ""
+
+
+NOTHING_EXPECTED = Expected()
 
 
 class Utility(Enum):
@@ -214,7 +226,7 @@ class Candidates:
     members: NDArray[np.uint8]
     subsets: Subsets
     width: int
-    expected: Expected = ()
+    expected: Expected = NOTHING_EXPECTED
 
     @classmethod
     def of_level(
@@ -224,7 +236,7 @@ class Candidates:
         asked: NDArray[np.int32],
         n_cells: NDArray[np.int32],
         subsets: Subsets,
-        expected: Expected = (),
+        expected: Expected = NOTHING_EXPECTED,
     ) -> Candidates:
         """List the splits of the asked features."""
         low, high, members = trees.boxes(level, asked, n_cells)
@@ -248,7 +260,7 @@ class Candidates:
         low, high = self.low[rows, :, None], self.high[rows, :, None]
         cut = np.arange(self.width, dtype=np.int32)
         is_cut = (cut >= low) & (cut < high)
-        if len(self.expected):
+        if self.expected.shares:
             base = _weights_along(self._beside[self.features[rows]], is_cut)
         else:
             base = np.where(is_cut, _weight_of_each(high - low), 0)
@@ -263,8 +275,8 @@ class Candidates:
     @cached_property
     def _beside(self) -> NDArray[np.float64]:
         """Rows that are expected beside every cut of every column, up to a factor; 0 where nothing is."""
-        found = np.zeros((len(self.expected), self.width))
-        for beside, law in zip(found, self.expected, strict=True):
+        found = np.zeros((len(self.expected.shares), self.width))
+        for beside, law in zip(found, self.expected.shares, strict=True):
             if law is not None:
                 beside[: len(law) - 1] = law[:-1] + law[1:]
         return found

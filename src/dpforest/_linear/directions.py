@@ -97,7 +97,7 @@ class Space:
             shares = [of_cells / max(of_cells.sum(), 1e-12) for of_cells in known]
         elif standard is not None:
             scales = dict(zip(standard.features, standard.scales(schema), strict=True))
-            expected = standard.expected(schema)[: schema.n_features]
+            expected = standard.expected(schema).shares[: schema.n_features]
             shares = [e if law is None else law[:-2] for e, law in zip(even, expected, strict=True)]
         else:
             scales, shares = {at: places(self.n_cells[at]) for at in ordered_features(schema)}, even

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest._arrays import FloatArray
-from dpforest._curator import MAX_PER_ROW, Block, Curator
+from dpforest._curator import FROM_PUBLIC_ROWS, MAX_PER_ROW, Block, Curator, Expected
 from dpforest.privacy import Kind, Query
 from dpforest.schema import Schema
 from dpforest.schema.public_rows import PublicRows
@@ -93,8 +93,8 @@ class Standard(NamedTuple):
             for at, centre, spread in zip(self.features, self.centre, self.spread, strict=True)
         ]
 
-    def expected(self, schema: Schema) -> list[FloatArray | None]:
-        """Share of the rows that is to be expected in each cell of every column; None where nothing is known.
+    def expected(self, schema: Schema) -> Expected:
+        """Where rows are to be expected, of every column.
 
         Where shares are not known, as if values followed a logistic law of this centre and spread, and the
         two features of a combination did not hang together.
@@ -111,7 +111,8 @@ class Standard(NamedTuple):
             if first is not None and second is not None:
                 both = (first[0] + combined.sign * second[0]) / 2, math.hypot(first[1], second[1]) / 2
             found.append(self._law(int(schema.n_cells[column]), both))
-        return found
+        is_public = bool(self.shares) and any(law is not None for law in found)
+        return Expected(tuple(found), FROM_PUBLIC_ROWS if is_public else "")
 
     @staticmethod
     def _law(n_cells: int, of_column: tuple[float, float] | None) -> FloatArray | None:

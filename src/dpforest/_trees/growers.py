@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest._curator import Centres, Curator, Directions, Expected, PairColumns, Parted, Utility
+from dpforest._curator import (
+    NOTHING_EXPECTED,
+    Centres,
+    Curator,
+    Directions,
+    Expected,
+    PairColumns,
+    Parted,
+    Utility,
+)
 from dpforest._structure import FlatTrees
 from dpforest.privacy import Kind, Query
 
@@ -262,7 +271,7 @@ def grow_guided_or_part(
     rows: float | None = None,
     rivals: Rivals | None = None,
     name_leaves: bool = False,
-    expected: Expected = (),
+    expected: Expected = NOTHING_EXPECTED,
 ) -> Grown | Parted:
     """Grow one tree whose splits, feature and cut together, are chosen by the target.
 
@@ -302,9 +311,9 @@ def grow_guided_or_part(
     name_leaves : bool
         Choose the classes of the leaves with the last two levels, for nothing, if these are chosen together
         and not against rivals.
-    expected : sequence of (ndarray or None)
-        Share of the rows that released values let expect in each cell of every column: where cuts of two
-        levels lie.
+    expected : Expected
+        Where rows lie, of every column: cuts of two levels lie there, too, and are likelier there where a
+        level is chosen alone.
     """
     n_slots = n_columns or curator.schema.n_columns
     counted = most_common or [CENTRED] * depth
@@ -371,7 +380,7 @@ def levels_in_pairs(
     n_classes: int,
     rows: float,
     ratio: Fraction = ROOT_TWO,
-    expected: Expected = (),
+    expected: Expected = NOTHING_EXPECTED,
 ) -> dict[int, PairColumns]:
     """Say which levels are chosen together with the next one, and among which columns; all of it public.
 

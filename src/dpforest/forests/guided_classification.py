@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest._curator import MIXTURE_UNIT, NAMED, NESTED, NESTED_OR_RIVAL, Curator, Parted, Utility
+from dpforest._curator import (
+    MIXTURE_UNIT,
+    NAMED,
+    NESTED,
+    NESTED_OR_RIVAL,
+    NOTHING_EXPECTED,
+    Curator,
+    Parted,
+    Utility,
+)
 from dpforest._linear import (
     Space,
     Standard,
@@ -290,6 +299,8 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             scaling = Fraction(0)
             if is_fitted and self._public is None and ordered_features(curator.schema):
                 scaling = linear * config.linear.scaling
+                if n_directions:  # a line that wins leaves far more to the linear part
+                    scaling = max(scaling, config.scaling_if_compared)
             standard = standards(curator, "model", scaling, float(rows.sum()), self._public)
             linear -= scaling
         for_tree = float(shares.splits + shares.leaves)
@@ -451,7 +462,7 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             tree = grow_guided_or_part(
                 curator, "model", splitting, depth, of_class, counted, number, config.level_ratio, n_columns,
                 float(rows.sum()) if in_pairs else None, rivals, name_leaves,
-                standard.expected(curator.schema) if standard is not None else (),
+                standard.expected(curator.schema) if standard is not None else NOTHING_EXPECTED,
             )  # fmt: skip
             if isinstance(tree, Parted):
                 return tree

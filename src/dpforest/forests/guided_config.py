@@ -92,6 +92,7 @@ class ClassConfig:
     fewest_features_to_add_up: int = 7
     least_share_for_directions: float = 0.3  # where a rarer class has a linear part, which ranks it, none
     fewest_rows_for_directions: float = 200  # however large epsilon is: the best of many fits fewer by chance
+    scaling_if_compared: Fraction = Fraction(10, 100)  # of the model's budget, for scales, if lines may win
     odds_of_directions: float = 0.15  # against the tree, before any row is seen
     directions: DirectionConfig = field(default_factory=DirectionConfig)
 
