@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpforest import mechanisms
-from dpforest._curator import PairColumns, Subsets
+from dpforest._curator import Expected, PairColumns, Subsets
 from dpforest._curator.pairs import (
     GROUPS_WITH_SUMS,
     LEAST_GROUPS,
@@ -245,6 +245,17 @@ def test_columns_that_fit():
     assert few.columns.tolist() == [0, 2, 3]
     assert PairColumns.that_fit(n_cells, nominal, 4, 20 + 2 * LEAST_GROUPS - 1, 10) is None
     assert PairColumns.that_fit(n_cells, nominal, 4, 1000, 2) is None
+
+
+def test_columns_keep_what_is_expected_of_them():
+    """The second column cannot be cut: what is known of the third is not taken for its."""
+    laws = tuple(np.eye(size)[0] for size in (256, 1, 256))
+    found = PairColumns.that_fit(
+        np.array([256, 1, 256]), np.zeros(3, bool), 3, 64, 10, Expected(laws, " somehow")
+    )
+    assert found.columns.tolist() == [0, 2]
+    assert found.expected.origin == " somehow"
+    assert [law is laws[at] for law, at in zip(found.expected.shares, (0, 2), strict=True)] == [True, True]
 
 
 def test_nominal_columns_have_more_cuts_than_groups_and_no_more_than_fit():

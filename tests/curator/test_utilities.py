@@ -17,6 +17,7 @@ from dpforest._curator.utilities import (
     GINI_UNIT,
     SHARE_UNIT,
     Candidates,
+    Expected,
     summed_logarithms,
 )
 from dpforest._rows import By
@@ -267,7 +268,7 @@ def test_a_cut_weighs_as_many_rows_as_are_expected_beside_it():
     n_cells = int(CLASSES.n_cells[0])
     for likely in range(n_cells):
         expected = np.eye(n_cells)[likely]
-        told = Candidates.of_level(ROOT, 0, ASKED, CLASSES.n_cells, SUBSETS, (expected, None))
+        told = Candidates.of_level(ROOT, 0, ASKED, CLASSES.n_cells, SUBSETS, Expected((expected, None)))
         base, evenly = (each.base_measure().reshape(2, -1) for each in (told, CANDIDATES))
         np.testing.assert_array_equal(base[1], evenly[1])
         np.testing.assert_array_equal(base[0] > 0, evenly[0] > 0)
