@@ -51,12 +51,12 @@ def test_features_are_not_asked_about_and_all_of_the_budget_goes_elsewhere(kind,
 def test_a_tree_alone_says_where_its_cuts_come_from():
     """With rows too few for a linear part nothing is asked about features; cuts follow the public rows."""
     model, y = made(PrivateForestClassifier, 0.0, epsilon=0.5, max_depth=4)
-    model.fit(X[:600], y[:600], X_public=PUBLIC)
+    model.fit(X[:300], y[:300], X_public=PUBLIC)
     assert {event.kind for event in model.ledger_} <= {
         Kind.CLASS_COUNTS, Kind.SPLITS, Kind.NODE_TARGETS, Kind.LEAF_COUNTS
     }  # fmt: skip
     assert "public rows" in model.explain_plan()
-    model.fit(X[:600], y[:600])
+    model.fit(X[:300], y[:300])
     assert "public rows" not in model.explain_plan()
 
 
