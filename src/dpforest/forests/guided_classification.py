@@ -285,9 +285,19 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             part = LinearPart(Fraction(0))  # a direction or a tree in its place
         linear, is_discriminant = part
         is_fitted = linear > 0 and not is_discriminant
-        amount = curator.ledger.plan.amount("model") * linear
+        scaling = Fraction(0)
+        if is_fitted and self._public is None and ordered_features(curator.schema):
+            scaling = linear * config.linear.scaling
+            if n_directions:  # a line that wins leaves far more to the linear part
+                scaling = max(scaling, config.scaling_if_compared)
+        least = min(linear, (linear - scaling) / (1 - config.linear.scaling))  # what weights may come to have
+        amount = curator.ledger.plan.amount("model") * least
         if is_fitted and not classes_can_be_fitted(curator.schema, amount, config.linear):
-            linear, is_fitted = Fraction(0), False  # too little to draw noise for, or a single class
+            linear, is_fitted, scaling = (
+                Fraction(0),
+                False,
+                Fraction(0),
+            )  # too little to draw noise for, or a single class
         shares = config.allocate(linear)
         tables, standard = np.empty(0), None
         if is_discriminant:
@@ -296,11 +306,6 @@ class PrivateForestClassifier(GuidedTree, PrivateForestClassifierBase):
             )
             rows, tables, standard = found.counts, found.tables, found.standard
         elif is_fitted or self._public is not None:  # the tree's cuts follow the scales, too
-            scaling = Fraction(0)
-            if is_fitted and self._public is None and ordered_features(curator.schema):
-                scaling = linear * config.linear.scaling
-                if n_directions:  # a line that wins leaves far more to the linear part
-                    scaling = max(scaling, config.scaling_if_compared)
             standard = standards(curator, "model", scaling, float(rows.sum()), self._public)
             linear -= scaling
         for_tree = float(shares.splits + shares.leaves)
